@@ -1,0 +1,20 @@
+/**
+ * The four kinds of failure. What each does to a message is decided by its kind alone:
+ *
+ * | kind | counts as a retry | what happens |
+ * |---|---|---|
+ * | `unavailable` | no | the lane's breaker opens; the rows are not touched |
+ * | `failed` | yes | exponential backoff with jitter |
+ * | `rejected` | at once | Failed, with the reason |
+ * | `interrupted` | no | released, due at once |
+ */
+export type FailureKind = 'unavailable' | 'failed' | 'rejected' | 'interrupted';
+
+/** Why an attempt did not succeed. */
+export interface Failure {
+  readonly kind: FailureKind;
+  /** For a person: what happened, without payload and without secrets. */
+  readonly reason: string;
+  /** The wait a handler asked for with `RetryAfter`. */
+  readonly retryAfterSeconds?: number;
+}

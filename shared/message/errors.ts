@@ -1,0 +1,61 @@
+/** Every error of Relaybox: `code` is stable and listed in `docs/errors.md`, the message says what to do. */
+export abstract class RelayboxError extends Error {
+  abstract readonly code: string;
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+  }
+}
+
+/** A message was refused before it was written: it could never have been delivered. */
+export class MessageRefused extends RelayboxError {
+  readonly code = 'RELAYBOX_MESSAGE_REFUSED';
+  /** The field at fault, e.g. `payload` or `headers.tenant`. */
+  readonly field: string;
+  /** What the field may be, e.g. `at most 200 characters`. */
+  readonly limit: string;
+  /** What it was, shortened; never the payload itself. */
+  readonly actual: string;
+
+  constructor(field: string, limit: string, actual: string) {
+    super(`${field} was refused: it must be ${limit}, but is ${actual}`);
+    this.field = field;
+    this.limit = limit;
+    this.actual = actual;
+  }
+}
+
+/** A setting is missing or contradicts another. */
+export class ConfigurationError extends RelayboxError {
+  readonly code = 'RELAYBOX_CONFIGURATION';
+}
+
+/** The database lacks the schema version or a grant that this build needs. */
+export class SchemaError extends RelayboxError {
+  readonly code = 'RELAYBOX_SCHEMA';
+}
+
+/** Work was refused because its lease had run out: another worker holds the message now, or will. */
+export class LeaseLost extends RelayboxError {
+  readonly code = 'RELAYBOX_LEASE_LOST';
+}
+
+/** Thrown by a handler: end this message in Failed at once, with a reason a person can act on. */
+export class Rejected extends RelayboxError {
+  readonly code = 'RELAYBOX_REJECTED';
+}
+
+/** Thrown by a handler: fail this attempt, and try again after so many seconds. */
+export class RetryAfter extends RelayboxError {
+  readonly code = 'RELAYBOX_RETRY_AFTER';
+  /** Seconds until the next attempt, 0 or more. */
+  readonly seconds: number;
+
+  constructor(seconds: number, reason = `the handler asked for a retry after ${seconds} s`) {
+    super(reason);
+    if (!Number.isFinite(seconds) || seconds < 0) {
+      throw new RangeError(`RetryAfter takes seconds, 0 or more, but got ${seconds}`);
+    }
+    this.seconds = seconds;
+  }
+}
