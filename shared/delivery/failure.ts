@@ -15,6 +15,11 @@ export interface Failure {
   readonly kind: FailureKind;
   /** For a person: what happened, without payload and without secrets. */
   readonly reason: string;
+  /**
+   * Of an `unavailable` failure: true where no message can be its cause (no connection, throttled, no permission).
+   * Without it the answer may be this message's fault, so that the relay tries others before it decides.
+   */
+  readonly laneWide?: boolean;
   /** The wait a handler asked for with `RetryAfter`. */
   readonly retryAfterSeconds?: number;
 }

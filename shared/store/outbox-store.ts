@@ -14,6 +14,8 @@ export interface ClaimedOutboxMessage extends OutgoingMessage {
   readonly maxRetries: number;
   /** Bytes of the payload as stored. */
   readonly payloadBytes: number;
+  /** True where the read's cursor does not cover it: it waited for its time, or has no sequence. */
+  readonly cursorless: boolean;
 }
 
 /** What happens behind a message that is Failed for good: its key waits for a person, or goes on. */
@@ -53,6 +55,10 @@ export interface ReadRequest {
   readonly after: ReadonlyMap<number, string>;
   /** Ids not to take: what a probe has tried in vain. */
   readonly except?: readonly string[];
+  /** Only these ids, where they are due: what a probe has proved guilty. */
+  readonly only?: readonly string[];
+  /** The probe in whose name an open lane is read; without it an open lane answers nothing, like a paused one. */
+  readonly probe?: Probe;
 }
 
 export interface ReadResult {
@@ -161,7 +167,10 @@ export interface OutboxStore {
     request: { readonly reason: string; readonly pauseSeconds: number; readonly tried: readonly string[] },
   ): Promise<boolean>;
 
-  /** The given messages as claimed ones, where they are unfinished and the lease holds their bucket. For charging a probe's victims. */
+  /** Gives the probe back untried: no message could be had, or the time was up. Fenced by the probe's token. */
+  probeAbandoned(probe: Probe): Promise<void>;
+
+  /** Where the given messages are, for those that are unfinished. */
   bucketsOf(
     ids: readonly string[],
   ): Promise<readonly { readonly id: string; readonly destination: string; readonly bucket: number }[]>;

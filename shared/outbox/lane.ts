@@ -1,0 +1,260 @@
+import { backoffSeconds } from '../delivery/backoff.ts';
+import { Deadline } from '../delivery/deadline.ts';
+import type { Publisher } from '../publish/publisher.ts';
+import type {
+  ClaimedOutboxMessage,
+  LaneLease,
+  Probe,
+  ReadResult,
+  SettleResult,
+} from '../store/outbox-store.ts';
+import type { RelayContext } from './relay-options.ts';
+import { type BatchOutcome, sendBatch } from './send.ts';
+
+/** Rows that committed late, below what was read, are looked for so often while a lease is held. */
+const REWIND_MS = 3_000;
+
+/** How one visit to a lane ended. */
+export interface LaneVisit {
+  /** Messages whose outcome was written. */
+  readonly settled: number;
+  /** Set where the destination failed, so that the lane is to be opened. */
+  readonly unavailable: BatchOutcome['unavailable'];
+}
+
+/**
+ * One lease of a lane's buckets, from its taking to its release: read, publish, settle, until the buckets are empty
+ * or the time is up. The next read is under way while a batch is on the wire, and a batch's settle while the next is.
+ */
+export class LaneSession {
+  readonly #context: RelayContext;
+  readonly #publisher: Publisher;
+  #lease: LaneLease;
+  /** How long we trust the lease: from before it was taken, so never longer than the database does. */
+  #trusted: Deadline;
+  readonly #cursors = new Map<number, string>();
+  /** Ids under way that the cursors do not cover: of the batch on the wire, and of the one being settled. */
+  #underWay: readonly (readonly string[])[] = [];
+  #rewound = performance.now();
+  #rewindDue = false;
+  /** The read that is under way while a batch is on the wire. */
+  #ahead: Promise<ReadResult> | undefined;
+  /** The settle that is under way while the next batch is on the wire. */
+  #settling: Promise<SettleResult> | undefined;
+  #count = 0;
+
+  constructor(context: RelayContext, publisher: Publisher, lease: LaneLease, trusted: Deadline) {
+    this.#context = context;
+    this.#publisher = publisher;
+    this.#lease = lease;
+    this.#trusted = trusted;
+  }
+
+  /** Milliseconds a lease is trusted for: the margin is for a settle on its way. */
+  static trustMs(leaseMs: number): number {
+    return leaseMs - Math.min(2_000, leaseMs / 5);
+  }
+
+  /** Publishes until nothing is due in these buckets, the slice or the deadline ends, or the destination fails. */
+  async drain(slice: Deadline): Promise<LaneVisit> {
+    try {
+      const unavailable = await this.#pump(slice);
+      await this.#settled();
+      return { settled: this.#count, unavailable };
+    } finally {
+      // Whatever ended it, nothing of ours is left under way on these leases when they are given back.
+      await Promise.allSettled([this.#ahead, this.#settling]);
+      await this.#context.store.release(this.#lease);
+    }
+  }
+
+  async #pump(slice: Deadline): Promise<BatchOutcome['unavailable']> {
+    let slowestMs = 0;
+    this.#ahead = this.#read();
+    while (this.#lease.buckets.length > 0) {
+      const { messages } = await this.#ahead;
+      if (messages.length === 0) {
+        await this.#settled();
+        if (!this.#rewindDue) return undefined;
+        this.#rewind();
+        continue;
+      }
+      if (this.#context.signal.aborted || slice.remainingMs() <= 0) return undefined;
+      if (this.#budgetMs() <= slowestMs) return undefined;
+      const began = performance.now();
+      this.#advance(messages);
+      this.#ahead = this.#read();
+      const outcome = await this.#send(messages);
+      await this.#settled();
+      this.#settling = this.#settle(messages, outcome);
+      slowestMs = Math.max(slowestMs, performance.now() - began);
+      if (outcome.unavailable || decidedOf(outcome) === 0) return outcome.unavailable;
+      // What was not published stays behind the cursor, and what was read ahead may be of its key: begin anew.
+      if (outcome.published.length < messages.length) this.#rewindDue = true;
+      if (this.#rewindDue || performance.now() - this.#rewound > REWIND_MS) {
+        await this.#settled();
+        await this.#ahead;
+        this.#rewind();
+      }
+    }
+    return undefined;
+  }
+
+  /** Sends one message in the name of a probe and writes its outcome. Undefined where no message could be had. */
+  async probe(
+    probe: Probe,
+  ): Promise<{ readonly message: ClaimedOutboxMessage; readonly outcome: BatchOutcome } | undefined> {
+    const one = {
+      limit: 1,
+      maxBytes: this.#context.options.maxBytes,
+      after: new Map<number, string>(),
+      probe,
+    };
+    const { store } = this.#context;
+    let [message] = (await store.read(this.#lease, { ...one, except: probe.tried })).messages;
+    // Nothing but what was tried: then those have their turn again.
+    if (!message && probe.tried.length > 0) [message] = (await store.read(this.#lease, one)).messages;
+    if (!message) return undefined;
+    const outcome = await this.#send([message]);
+    this.#apply(await this.#settle([message], outcome));
+    return { message, outcome };
+  }
+
+  /** Counts a retry for messages that a probe has proved guilty. */
+  async charge(probe: Probe, ids: readonly string[], reason: string): Promise<void> {
+    const request = {
+      limit: ids.length,
+      maxBytes: this.#context.options.maxBytes,
+      after: new Map<number, string>(),
+      only: ids,
+      probe,
+    };
+    const { messages } = await this.#context.store.read(this.#lease, request);
+    if (messages.length === 0) return;
+    const failed = messages.map((message) => ({ message, reason }));
+    this.#apply(
+      await this.#settle(messages, { published: [], failed, rejected: [], unavailable: undefined }),
+    );
+  }
+
+  async release(): Promise<void> {
+    await this.#context.store.release(this.#lease);
+  }
+
+  #read(): Promise<ReadResult> {
+    const { batchSize, maxBytes } = this.#context.options;
+    const reading = this.#context.store.read(this.#lease, {
+      limit: batchSize,
+      maxBytes,
+      after: new Map(this.#cursors),
+      except: this.#underWay.flat(),
+    });
+    // It may fail while nobody waits for it yet; whoever awaits it still gets the error.
+    reading.catch(() => undefined);
+    return reading;
+  }
+
+  async #send(messages: readonly ClaimedOutboxMessage[]): Promise<BatchOutcome> {
+    const { options, signal, telemetry } = this.#context;
+    telemetry.count('Claimed', messages.length, this.#lease.destination);
+    return sendBatch(messages, this.#publisher, {
+      parallelism: options.parallelism,
+      onFailedKey: options.onFailedKey(this.#lease.destination),
+      maxHops: options.maxHops,
+      budgetMs: () => this.#budgetMs(),
+      signal,
+    });
+  }
+
+  #settle(messages: readonly ClaimedOutboxMessage[], outcome: BatchOutcome): Promise<SettleResult> {
+    const { options, store, telemetry } = this.#context;
+    const lane = this.#lease.destination;
+    const decided = decidedOf(outcome);
+    telemetry.count('Published', outcome.published.length, lane);
+    if (messages.length > decided) telemetry.count('Released', messages.length - decided, lane);
+    const trusted = Deadline.in(LaneSession.trustMs(options.leaseMs));
+    const settling = store
+      .settle(
+        this.#lease,
+        {
+          published: outcome.published,
+          failed: outcome.failed.map(({ message, reason }) => ({
+            message,
+            reason,
+            retryInSeconds: backoffSeconds(message.retryCount + 1, options.retry),
+          })),
+          rejected: outcome.rejected,
+        },
+        {
+          leaseMs: options.leaseMs,
+          afterSuccess: options.afterSuccess,
+          onFailedKey: options.onFailedKey(lane),
+        },
+      )
+      .then((result) => {
+        this.#trusted = trusted;
+        const settled = new Set(result.settled);
+        const ended = new Set(result.ended);
+        const retried = outcome.failed.filter(({ message: { id } }) => settled.has(id) && !ended.has(id));
+        telemetry.count('Retried', retried.length, lane);
+        return result;
+      });
+    settling.catch(() => undefined);
+    return settling;
+  }
+
+  /** Waits for the settle under way, if there is one. */
+  async #settled(): Promise<void> {
+    const settling = this.#settling;
+    this.#settling = undefined;
+    if (settling) this.#apply(await settling);
+  }
+
+  /** Takes in what a settle said. */
+  #apply(result: SettleResult): void {
+    const { telemetry } = this.#context;
+    const lane = this.#lease.destination;
+    this.#count += result.settled.length;
+    if (result.ended.length > 0) telemetry.count('Failed', result.ended.length, lane);
+    if (result.lost.length > 0) {
+      telemetry.count('LostLeases', result.lost.length, lane);
+      telemetry.logger.warn('lost leases: messages were not settled, another relay or a person has them', {
+        destination: lane,
+        lost: result.lost.length,
+      });
+    }
+    if (result.buckets.length < this.#lease.buckets.length) {
+      this.#lease = { ...this.#lease, buckets: result.buckets };
+    }
+    // Not at once: a read without cursors would find again what is under way.
+    if (result.rewind.length > 0) this.#rewindDue = true;
+  }
+
+  #advance(messages: readonly ClaimedOutboxMessage[]): void {
+    for (const message of messages) {
+      if (!message.cursorless && message.sequence !== null)
+        this.#cursors.set(message.bucket, message.sequence);
+    }
+    const cursorless = messages.filter((message) => message.cursorless).map((message) => message.id);
+    this.#underWay = [...this.#underWay.slice(-1), cursorless];
+  }
+
+  #rewind(): void {
+    this.#cursors.clear();
+    this.#underWay = [];
+    this.#rewindDue = false;
+    this.#rewound = performance.now();
+    this.#ahead = this.#read();
+  }
+
+  /** What a call to the broker may take: less than is left of the lease, of the invocation and of patience. */
+  #budgetMs(): number {
+    const { deadline, options } = this.#context;
+    return Math.min(options.sendTimeoutMs, this.#trusted.remainingMs(), deadline.remainingMs());
+  }
+}
+
+/** Messages of a batch that something was decided about. */
+export function decidedOf(outcome: BatchOutcome): number {
+  return outcome.published.length + outcome.failed.length + outcome.rejected.length;
+}
