@@ -50,7 +50,9 @@ ALTER TABLE {{inbox}}
   ADD COLUMN IF NOT EXISTS sequence      bigint       NULL,
   ADD COLUMN IF NOT EXISTS lock_token    uuid         NULL,
   -- Leases lost in a row: a row that lost one is claimed alone, and ends Failed only after losing one alone.
-  ADD COLUMN IF NOT EXISTS lost_leases   integer      NOT NULL DEFAULT 0;
+  ADD COLUMN IF NOT EXISTS lost_leases   integer      NOT NULL DEFAULT 0,
+  -- Set with state 3 where a Failed message blocks its key; off again when a person requeues or discards it.
+  ADD COLUMN IF NOT EXISTS held          boolean      NOT NULL DEFAULT false;
 
 -- Room on each page lets a claim's update stay on it, out of the indexes (heap-only).
 ALTER TABLE {{outbox}} SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);

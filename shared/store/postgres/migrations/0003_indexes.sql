@@ -45,17 +45,21 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS {{inbox_index_waiting}} ON {{inbox}}
   WHERE processed_at_utc IS NULL AND next_attempt_at_utc IS NOT NULL AND partition_key IS NULL;
 
 -- step: inbox key order, concurrently
--- A key's unfinished rows, whatever their type, in the order of arrival.
+-- A key's unfinished rows, whatever their type, in the order of arrival; and those Failed ones that block it.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS {{inbox_index_key}} ON {{inbox}}
   (consumer, source, partition_key, sequence)
-  WHERE processed_at_utc IS NULL AND partition_key IS NOT NULL;
+  WHERE partition_key IS NOT NULL AND (processed_at_utc IS NULL OR held);
 
 -- step: inbox failed, concurrently
-CREATE INDEX CONCURRENTLY IF NOT EXISTS {{inbox_index_failed}} ON {{inbox}} (consumer, message_type, id) WHERE state = 3;
+-- No predicate of the inbox names `state`: a claim changes it, and would then have to write every index. Failed and
+-- Discarded rows are those that ended with an error; whoever reads this repeats the predicate and adds `state = 3`.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS {{inbox_index_failed}} ON {{inbox}} (consumer, message_type, id)
+  WHERE processed_at_utc IS NOT NULL AND last_error IS NOT NULL;
 
 -- step: inbox ended, concurrently
+-- For retention, which adds `state IN (2, 4)` and so steps over the few that are Failed.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS {{inbox_index_ended}} ON {{inbox}} (processed_at_utc)
-  WHERE state IN (2, 4);
+  WHERE processed_at_utc IS NOT NULL;
 
 -- step: inbox keys due, concurrently
 CREATE INDEX CONCURRENTLY IF NOT EXISTS {{keys_index_due}} ON {{schema}}.inbox_keys
