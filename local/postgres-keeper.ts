@@ -1,0 +1,34 @@
+/**
+ * Keeps the PostgreSQL server in a process group of its own: a Ctrl-C in the terminal reaches only the local run,
+ * which then stops the functions before their database. If the local run dies, however suddenly, the channel to it
+ * closes, and the server and its folder go too.
+ */
+import { startPostgres } from './postgres.ts';
+
+/** What the keeper tells the local run. */
+export type KeeperMessage = { readonly url: string } | { readonly error: string };
+
+const say = (message: KeeperMessage, then?: () => void): void => {
+  if (process.connected) process.send?.(message, undefined, undefined, () => then?.());
+};
+
+const server = startPostgres();
+
+process.on('disconnect', () => {
+  void server
+    .then((started) => started.stop())
+    .catch(() => undefined)
+    .then(() => process.exit(0));
+});
+
+server.then(
+  ({ url }) => say({ url }),
+  (error: unknown) => {
+    const text = error instanceof Error ? `${error.message}${causeOf(error)}` : String(error);
+    say({ error: text }, () => process.exit(1));
+  },
+);
+
+function causeOf(error: Error): string {
+  return error.cause instanceof Error ? ` (${error.cause.message})` : '';
+}
