@@ -40,6 +40,11 @@ export class LeaseLost extends RelayboxError {
   readonly code = 'RELAYBOX_LEASE_LOST';
 }
 
+/** A transaction of Relaybox's was used after its end, was ended by somebody else, or could not be committed as a whole. */
+export class TransactionError extends RelayboxError {
+  readonly code = 'RELAYBOX_TRANSACTION';
+}
+
 /** Thrown by a handler: end this message in Failed at once, with a reason a person can act on. */
 export class Rejected extends RelayboxError {
   readonly code = 'RELAYBOX_REJECTED';
