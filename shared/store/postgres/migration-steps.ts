@@ -69,12 +69,12 @@ function statementsOf(text: string): string[] {
   const bodies: string[] = [];
   const folded = code.replace(
     /\$relaybox\$[\s\S]*?\$relaybox\$/g,
-    (body) => `\u0000${bodies.push(body) - 1}`,
+    (body) => `$body${bodies.push(body) - 1}$`,
   );
   return folded
     .split(/;\s*(?:\n|$)/)
     .filter((piece) => piece.trim() !== '')
-    .map((piece) => piece.trim().replace(/\u0000(\d+)/, (_, index) => bodies[Number(index)] ?? ''));
+    .map((piece) => piece.trim().replace(/\$body(\d+)\$/, (_, index) => bodies[Number(index)] ?? ''));
 }
 
 function fill(text: string, names: Names): string {
