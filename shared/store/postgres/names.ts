@@ -80,7 +80,7 @@ export function postgresNames(tables: PostgresTables = {}): Names {
       outbox_sequence_literal: outboxSequence.replaceAll("'", "''"),
       inbox_sequence: inboxSequence,
       inbox_sequence_literal: inboxSequence.replaceAll("'", "''"),
-      ...indexes('outbox_index', plain.outboxTable, ['ready', 'waiting', 'blocking', 'failed', 'ended']),
+      ...indexes('outbox_index', plain.outboxTable, ['ready', 'waiting', 'blocking', 'claimed', 'failed', 'ended']),
       ...indexes('inbox_index', plain.inboxTable, ['identity', 'ready', 'waiting', 'key', 'failed', 'ended']),
       ...indexes('keys_index', 'inbox_keys', ['due', 'waiting']),
       ...indexes('receipts_index', 'inbox_receipts', ['age']),

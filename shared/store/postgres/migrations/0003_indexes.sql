@@ -19,6 +19,11 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS {{outbox_index_blocking}} ON {{outbox}}
   (destination, partition_key, sequence)
   WHERE partition_key IS NOT NULL AND (held OR (state < 2 AND next_attempt_at_utc IS NOT NULL));
 
+-- step: outbox claimed, concurrently
+-- Another program's claims, of which the relay respects those that run. Its own rows are never in this state.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS {{outbox_index_claimed}} ON {{outbox}} (destination, locked_until_utc)
+  WHERE state = 1;
+
 -- step: outbox failed, concurrently
 CREATE INDEX CONCURRENTLY IF NOT EXISTS {{outbox_index_failed}} ON {{outbox}} (destination, id) WHERE state = 3;
 
