@@ -55,6 +55,8 @@ export interface ClaimRequest {
   readonly maxBytes: number;
   readonly leaseMs: number;
   readonly onFailedKey: OnFailedKey;
+  /** The handler's own retries, written to the rows it claims. @default each row keeps its own */
+  readonly maxRetries?: number;
 }
 
 export interface ClaimResult {
@@ -103,6 +105,11 @@ export interface Transaction<Tx> {
   rollback(): Promise<void>;
   /** Closes the connection under the transaction, at once, whatever it is doing. Never rejects. */
   destroy(): Promise<void>;
+  /**
+   * Asked after an error: false where the connection is gone, so that the error tells nothing about the message.
+   * A store without it counts such an attempt.
+   */
+  usable?(): Promise<boolean>;
 }
 
 /** The seed's `IInboxRepository`, grown: what ingest and handlers need of a database. */
