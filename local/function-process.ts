@@ -7,6 +7,8 @@ import type { ChildMessage, FunctionError, Invocation } from './child-protocol.t
 /** How one process of a function is started. */
 export interface ProcessSettings {
   readonly name: string;
+  /** Tells this process from the function's others. */
+  readonly instance: string;
   /** Path of the module that exports `handler`. */
   readonly entry: string;
   readonly env: Readonly<Record<string, string>>;
@@ -72,6 +74,10 @@ export class FunctionProcess {
     });
     // Whoever invokes awaits it; a process that nobody invokes must not end the host by an unhandled rejection.
     this.#ready.catch(() => undefined);
+  }
+
+  get instance(): string {
+    return this.#settings.instance;
   }
 
   get pid(): number | undefined {

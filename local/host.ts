@@ -51,14 +51,23 @@ export class FunctionHost {
     return await this.#get(name).invoke(event);
   }
 
-  /** The function's living processes, in the order they were started: for faults. */
+  /** The function's living processes, those that run an event first: for faults. */
   pids(name: string): readonly number[] {
-    return this.#get(name).pids();
+    return this.#get(name)
+      .living()
+      .flatMap(({ pid }) => (pid === undefined ? [] : [pid]));
   }
 
-  /** Kills one process of the function at once. The event it runs fails, and a new process takes its place. */
-  kill(name: string, pid: number): boolean {
-    return this.#get(name).kill(pid);
+  /**
+   * Kills one process of the function at once: by its process id, or by its name in the user agent of its requests.
+   * The event it runs fails, and a new process takes its place. Answers false where there is no such process.
+   */
+  kill(name: string, which: number | string): boolean {
+    const found = this.#get(name)
+      .living()
+      .find(({ pid, instance }) => which === pid || which === instance);
+    found?.kill('SIGKILL');
+    return found !== undefined;
   }
 
   /** Ends every process. Events that still run fail. */
@@ -80,6 +89,7 @@ class HostedFunction {
   readonly #idle: FunctionProcess[] = [];
   readonly #busy = new Set<FunctionProcess>();
   readonly #queue: (() => void)[] = [];
+  #started = 0;
   #stopped = false;
 
   constructor(spec: FunctionSpec, options: HostOptions) {
@@ -115,14 +125,8 @@ class HostedFunction {
     }
   }
 
-  pids(): readonly number[] {
-    return [...this.#busy, ...this.#idle].flatMap((one) => (one.alive && one.pid ? [one.pid] : []));
-  }
-
-  kill(pid: number): boolean {
-    const found = [...this.#busy, ...this.#idle].find((one) => one.alive && one.pid === pid);
-    found?.kill('SIGKILL');
-    return found !== undefined;
+  living(): readonly FunctionProcess[] {
+    return [...this.#busy, ...this.#idle].filter((one) => one.alive);
   }
 
   async stop(): Promise<void> {
@@ -134,11 +138,14 @@ class HostedFunction {
   #start(): FunctionProcess {
     const { name, entry, env } = this.#spec;
     const memoryMb = this.#spec.memoryMb ?? 256;
+    this.#started += 1;
+    const instance = `${name}.${this.#started}`;
     return new FunctionProcess({
       name,
+      instance,
       entry,
       memoryMb,
-      env: { ...processEnvironment(name, memoryMb), ...env },
+      env: { ...processEnvironment(name, instance, memoryMb), ...env },
       onLog: (line) => this.#options.onLog?.(name, line),
     });
   }
@@ -168,7 +175,7 @@ class HostedFunction {
 }
 
 /** What every function's process gets: nothing of the host's own settings, and no credentials but made-up ones. */
-function processEnvironment(name: string, memoryMb: number): Record<string, string> {
+function processEnvironment(name: string, instance: string, memoryMb: number): Record<string, string> {
   const kept = ['PATH', 'HOME', 'TMPDIR', 'TEMP', 'TMP', 'TZ', 'LANG', 'SystemRoot'];
   const env: Record<string, string> = {};
   for (const key of kept) {
@@ -183,8 +190,8 @@ function processEnvironment(name: string, memoryMb: number): Record<string, stri
     AWS_EC2_METADATA_DISABLED: 'true',
     AWS_LAMBDA_FUNCTION_NAME: name,
     AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(memoryMb),
-    // The SDK puts it into its user agent: at the fault gate one can see which function a request comes from.
-    AWS_SDK_UA_APP_ID: name,
+    // The SDK puts it into its user agent: at the fault gate one can see which process a request comes from.
+    AWS_SDK_UA_APP_ID: instance,
     NODE_NO_WARNINGS: '1',
   };
 }

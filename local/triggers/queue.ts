@@ -1,4 +1,5 @@
 import {
+  ChangeMessageVisibilityBatchCommand,
   DeleteMessageBatchCommand,
   type Message,
   ReceiveMessageCommand,
@@ -85,12 +86,29 @@ export class QueueTrigger {
       failed = everyRecord(records);
     }
     const done: SQSRecord[] = [];
+    const again: SQSRecord[] = [];
     for (const record of records) {
       const delivered = !failed.has(record.messageId);
       this.#options.onDelivery?.(record, delivered);
-      if (delivered && !(this.#options.repeat?.(record) ?? false)) done.push(record);
+      if (delivered) (this.#options.repeat?.(record) ? again : done).push(record);
     }
+    await this.#showAgain(again);
     await this.#delete(done);
+  }
+
+  /** As if the deletion had got lost, only sooner. */
+  async #showAgain(records: readonly SQSRecord[]): Promise<void> {
+    if (records.length === 0) return;
+    await this.#sqs.send(
+      new ChangeMessageVisibilityBatchCommand({
+        QueueUrl: this.#options.queue.url,
+        Entries: records.map((record, index) => ({
+          Id: String(index),
+          ReceiptHandle: record.receiptHandle,
+          VisibilityTimeout: 0,
+        })),
+      }),
+    );
   }
 
   async #delete(records: readonly SQSRecord[]): Promise<void> {

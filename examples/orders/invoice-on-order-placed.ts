@@ -1,0 +1,20 @@
+import { type HandlerContext, inboxHandler, type PostgresTx } from '../../shared/lambda/postgres/index.ts'; // 'relaybox/postgres/lambda'
+import type { Message } from '../../shared/message/message.ts'; // 'relaybox'
+import { OrderPlaced } from './events.ts';
+
+/** Writes an invoice and says so in an event. Both commit with the message's Processed mark, or none of it does. */
+export async function writeInvoice(
+  { payload }: Message<OrderPlaced>,
+  { tx, outbox }: HandlerContext<PostgresTx>,
+): Promise<void> {
+  const { orderId, amountCents } = payload;
+  await tx.query('INSERT INTO invoices (order_id, amount_cents) VALUES ($1, $2)', [orderId, amountCents]);
+  await outbox.add({
+    destination: 'events',
+    messageType: 'invoice.created',
+    payload: { orderId, amountCents },
+  });
+}
+
+/** One function per message type: claims from the inbox what ingest has stored there. */
+export const handler = inboxHandler({ messageType: 'order.placed', schema: OrderPlaced }, writeInvoice);

@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto';
+import middy from '@middy/core';
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
+import { z } from 'zod';
+import { transactional } from '../../shared/lambda/postgres/index.ts'; // 'relaybox/postgres/lambda'
+import { MessageRefused } from '../../shared/message/errors.ts'; // 'relaybox'
+
+const NewOrder = z.object({
+  customer: z.string().min(1),
+  item: z.string().min(1),
+  amountCents: z.int().positive(),
+  /** Goes into the event; a very long one makes it larger than any broker carries. */
+  note: z.string().optional(),
+});
+
+/** POST /orders: writes the order and its event in one transaction. Neither is there without the other. */
+export const handler = middy<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()
+  .use(transactional())
+  .handler(async (event, { relaybox: { tx, outbox } }) => {
+    const parsed = NewOrder.safeParse(parseJson(event.body));
+    if (!parsed.success) return answer(400, { message: z.prettifyError(parsed.error) });
+    const { customer, item, amountCents, note } = parsed.data;
+    const orderId = randomUUID();
+    await tx.query('INSERT INTO orders (id, customer, item, amount_cents) VALUES ($1, $2, $3, $4)', [
+      orderId,
+      customer,
+      item,
+      amountCents,
+    ]);
+    try {
+      await outbox.add({
+        destination: 'events',
+        messageType: 'order.placed',
+        payload: { orderId, customer, item, amountCents, note },
+      });
+    } catch (error) {
+      // A status of 400 or more rolls the order back, too.
+      if (error instanceof MessageRefused) return answer(413, { message: error.message });
+      throw error;
+    }
+    return answer(201, { orderId });
+  });
+
+function parseJson(body: string | undefined): unknown {
+  try {
+    return JSON.parse(body ?? '');
+  } catch {
+    return undefined;
+  }
+}
+
+function answer(statusCode: number, body: unknown): APIGatewayProxyStructuredResultV2 {
+  return { statusCode, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+}
