@@ -1,0 +1,60 @@
+import type { MetricName, Telemetry } from '../delivery/telemetry.ts';
+import type { AddResult, NewMessage } from '../message/message.ts';
+import type { AddResults, Outbox, ProducerOptions } from '../outbox/producer.ts';
+import type { SqlExecutor } from '../store/executor.ts';
+import type { UnitOfWork } from './unit-of-work.ts';
+
+/** The outbox inside a transaction that is Relaybox's to end. */
+export interface BoundOutbox {
+  /** Adds one message; it is delivered if the transaction commits. */
+  add(message: NewMessage): Promise<AddResult>;
+  /** Adds many in one round trip. */
+  add<const Messages extends readonly NewMessage[]>(messages: Messages): Promise<AddResults<Messages>>;
+}
+
+/** The outbox of one unit of work, and what is to be done once that is committed. */
+export interface UnitOutbox {
+  readonly outbox: BoundOutbox;
+  /** Counts and wakes for what was added, if anything was. Never rejects. */
+  committed(): Promise<void>;
+}
+
+/**
+ * Binds the producer to a unit of work. What it counts is kept back until the commit: a message that was rolled back
+ * was never added, and a wake for it would find nothing.
+ */
+export function unitOutbox<Tx>(
+  unit: UnitOfWork<Tx>,
+  telemetry: Telemetry,
+  producer: (options: ProducerOptions) => Outbox<SqlExecutor>,
+  wake: () => Promise<void>,
+): UnitOutbox {
+  const added: [MetricName, number, string | undefined][] = [];
+  const producing = producer({
+    wake,
+    telemetry: { logger: telemetry.logger, count: (...count) => added.push(withLane(count)) },
+  });
+  const bound = async (given: NewMessage | readonly NewMessage[]): Promise<unknown> => {
+    const { executor } = await unit.begin();
+    return isMany(given) ? producing.add(executor, given) : producing.add(executor, given);
+  };
+  return {
+    outbox: {
+      add: ((given: NewMessage | readonly NewMessage[]) => unit.track(bound(given))) as BoundOutbox['add'],
+    },
+    async committed() {
+      if (added.length === 0) return;
+      for (const count of added) telemetry.count(...count);
+      await producing.wake();
+    },
+  };
+}
+
+function withLane(count: Parameters<Telemetry['count']>): [MetricName, number, string | undefined] {
+  return [count[0], count[1], count[2]];
+}
+
+// `Array.isArray` alone doesn't tell a read-only array from its element.
+function isMany(given: NewMessage | readonly NewMessage[]): given is readonly NewMessage[] {
+  return Array.isArray(given);
+}
