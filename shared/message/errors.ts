@@ -40,6 +40,11 @@ export class LeaseLost extends RelayboxError {
   readonly code = 'RELAYBOX_LEASE_LOST';
 }
 
+/** The database could not be reached, or did not answer in time. What was asked for may have happened all the same. */
+export class DatabaseUnavailable extends RelayboxError {
+  readonly code = 'RELAYBOX_DATABASE_UNAVAILABLE';
+}
+
 /** A transaction of Relaybox's was used after its end, was ended by somebody else, or could not be committed as a whole. */
 export class TransactionError extends RelayboxError {
   readonly code = 'RELAYBOX_TRANSACTION';

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { SchemaError } from '../../message/errors.ts';
-import { createdRelation, migrationSteps, type Step, schemaVersion } from './migration-steps.ts';
+import { seedIdentity } from './check.ts';
+import { schemaVersion } from './migration-files.ts';
+import { createdRelation, migrationSteps, type Step } from './migration-steps.ts';
 import type { Names } from './names.ts';
 
 /** Where a migration takes its connection from: a `pg.Pool`, or what `connect` of this folder answers. */
@@ -39,12 +41,10 @@ export interface MigrationReport {
 
 const defaultMaxRows = 50_000_000;
 
-/** Whether the inbox has the seed's unique index; `$1` is the table. */
-export const seedIdentitySql = `
-  SELECT c.oid::regclass::text AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-  WHERE i.indrelid = to_regclass($1) AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 2
-    AND (SELECT array_agg(a.attname::text ORDER BY a.attname) FROM pg_attribute a
-         WHERE a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey::int2[])) = '{external_message_id,source}'`;
+/** The seed's unique index, where the inbox has it; `$1` is the table. */
+const seedIdentitySql = `
+  SELECT i.indexrelid::regclass::text AS name FROM pg_index i
+  WHERE i.indrelid = to_regclass($1) AND ${seedIdentity}`;
 
 /**
  * Brings the tables to this build's version. Safe to run twice, by two at once, and again after it was killed anywhere:

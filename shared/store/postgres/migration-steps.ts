@@ -1,16 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { migrationFiles } from './migration-files.ts';
 import type { Names } from './names.ts';
-
-/** The migrations in their order. A released file is never changed: what comes later gets a file of its own. */
-export const migrationFiles = [
-  '0001_tables.sql',
-  '0002_sequences.sql',
-  '0003_indexes.sql',
-  '0004_backfill.sql',
-] as const;
-
-/** The schema version that this build works with. */
-export const schemaVersion: number = migrationFiles.length;
 
 /** A piece of a migration that is applied as a whole, and recorded as applied. */
 export interface Step {

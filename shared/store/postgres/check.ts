@@ -1,0 +1,174 @@
+import { SchemaError } from '../../message/errors.ts';
+import { sqlState } from './connection-errors.ts';
+import type { Database } from './database.ts';
+import { migrationFiles } from './migration-files.ts';
+import type { Names } from './names.ts';
+
+/** What a database was found to be like. */
+export interface SchemaReport {
+  readonly version: number;
+  /** The inbox has the seed's unique index (source, external message id): only the default consumer is accepted there. */
+  readonly seedIdentity: boolean;
+}
+
+/** A worker's part of the tables, each with the privileges it needs there. */
+export type Needs = Readonly<Partial<Record<keyof typeof relations, readonly Privilege[]>>>;
+
+type Privilege = 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE' | 'USAGE';
+
+const relations = {
+  outbox: (names: Names) => names.outbox,
+  outboxArchive: (names: Names) => names.outboxArchive,
+  inbox: (names: Names) => names.inbox,
+  leases: (names: Names) => names.leases,
+  lanes: (names: Names) => names.lanes,
+  keys: (names: Names) => names.keys,
+  inboxLanes: (names: Names) => names.inboxLanes,
+  receipts: (names: Names) => names.receipts,
+  workers: (names: Names) => names.workers,
+  outboxSequence: (names: Names) => names.placeholders['outbox_sequence'] ?? '',
+  inboxSequence: (names: Names) => names.placeholders['inbox_sequence'] ?? '',
+} as const;
+
+const all: readonly Privilege[] = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
+
+/** What each kind of function needs. A producer's transaction is the application's, and so is its check. */
+export const needs = {
+  producer: { outbox: ['SELECT', 'INSERT'], outboxSequence: ['USAGE'] },
+  relay: { outbox: all, outboxArchive: ['INSERT'], leases: all, lanes: all, workers: all },
+  ingest: {
+    inbox: ['SELECT', 'INSERT'],
+    inboxSequence: ['USAGE'],
+    keys: all,
+    workers: all,
+  },
+  handler: {
+    inbox: ['SELECT', 'UPDATE'],
+    keys: all,
+    inboxLanes: all,
+    workers: all,
+    outbox: ['SELECT', 'INSERT'],
+    outboxSequence: ['USAGE'],
+  },
+  consumer: { receipts: ['SELECT', 'INSERT'], outbox: ['SELECT', 'INSERT'], outboxSequence: ['USAGE'] },
+  maintain: {
+    outbox: all,
+    outboxArchive: all,
+    inbox: all,
+    leases: all,
+    lanes: all,
+    keys: all,
+    inboxLanes: all,
+    receipts: all,
+    workers: all,
+    outboxSequence: ['USAGE'],
+    inboxSequence: ['USAGE'],
+  },
+} as const satisfies Record<string, Needs>;
+
+/**
+ * Looks, in one query, whether the tables have this build's version and this login the rights it needs. Throws
+ * `SchemaError` naming the migration or the grant that is missing.
+ *
+ * @param needed e.g. `needs.relay` @default everything
+ */
+export async function checkSchema(
+  database: Database,
+  names: Names,
+  needed: Needs = needs.maintain,
+): Promise<SchemaReport> {
+  const wanted = wantedRights(names, needed);
+  const row = await look(database, names, wanted);
+  const versions = new Set((row['versions'] as number[] | null) ?? []);
+  const missing = migrationFiles.find((_, index) => !versions.has(index + 1));
+  if (missing !== undefined) throw new SchemaError(migrationMissing(names, missing));
+  const lacking = (row['lacking'] as string[] | null) ?? [];
+  if (lacking.length > 0) {
+    const [first = ''] = lacking;
+    const grants = lacking.map((grant) => `GRANT ${grant} TO "${row['login']}"`).join('; ');
+    throw new SchemaError(
+      `the login "${row['login']}" lacks ${lacking.length === 1 ? first : `${lacking.length} rights`}: run ${grants}`,
+    );
+  }
+  return { version: migrationFiles.length, seedIdentity: row['seed_identity'] === true };
+}
+
+/** The same check, made once per process; again only after it has failed. */
+export function cachedCheck(database: Database, names: Names, needed?: Needs): () => Promise<SchemaReport> {
+  let found: Promise<SchemaReport> | undefined;
+  return () => {
+    found ??= checkSchema(database, names, needed).catch((error: unknown) => {
+      found = undefined;
+      throw error;
+    });
+    return found;
+  };
+}
+
+interface Right {
+  readonly kind: 'TABLE' | 'SEQUENCE';
+  readonly relation: string;
+  readonly privilege: Privilege;
+}
+
+function wantedRights(names: Names, needed: Needs): Right[] {
+  return Object.entries(needed).flatMap(([name, privileges]) => {
+    const relation = relations[name as keyof typeof relations](names);
+    const kind = name.endsWith('Sequence') ? 'SEQUENCE' : 'TABLE';
+    return privileges.map((privilege) => ({ kind, relation, privilege }) as const);
+  });
+}
+
+async function look(
+  database: Database,
+  names: Names,
+  wanted: readonly Right[],
+): Promise<Record<string, unknown>> {
+  try {
+    const { rows } = await database.query(checkSql(names), [
+      names.plain.outboxTable,
+      names.plain.inboxTable,
+      JSON.stringify(wanted),
+      names.inbox,
+    ]);
+    return rows[0] ?? {};
+  } catch (error) {
+    const state = sqlState(error);
+    // undefined_table, invalid_schema_name
+    if (state === '42P01' || state === '3F000') {
+      throw new SchemaError(migrationMissing(names, migrationFiles[0]), { cause: error });
+    }
+    if (state === '42501') {
+      const { schema } = names;
+      throw new SchemaError(
+        `the login may not look at the schema's version (${(error as Error).message}): run GRANT USAGE ON SCHEMA ${schema} and GRANT SELECT ON ${names.version} to it`,
+        { cause: error },
+      );
+    }
+    throw error;
+  }
+}
+
+/** `has_…_privilege` answers null for a relation that isn't there; the version tells that better. */
+function checkSql(names: Names): string {
+  return `
+SELECT current_user AS login,
+  (SELECT array_agg(version) FROM ${names.version}
+   WHERE step = 'complete' AND outbox_table = $1 AND inbox_table = $2) AS versions,
+  (SELECT array_agg(format('%s ON %s %s', w.privilege, w.kind, w.relation))
+   FROM json_to_recordset($3::json) AS w (kind text, relation text, privilege text)
+   WHERE NOT CASE w.kind
+     WHEN 'SEQUENCE' THEN has_sequence_privilege(to_regclass(w.relation), w.privilege)
+     ELSE has_table_privilege(to_regclass(w.relation), w.privilege) END) AS lacking,
+  EXISTS (SELECT FROM pg_index i WHERE i.indrelid = to_regclass($4) AND ${seedIdentity}) AS seed_identity`;
+}
+
+/** Of a row `i` of pg_index: a unique index on the seed's two columns. */
+export const seedIdentity = `i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 2
+    AND (SELECT array_agg(a.attname::text ORDER BY a.attname) FROM pg_attribute a
+         WHERE a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey::int2[])) = '{external_message_id,source}'`;
+
+function migrationMissing(names: Names, file: string): string {
+  const { schema, outboxTable, inboxTable } = names.plain;
+  return `schema "${schema}" (${outboxTable}, ${inboxTable}) lacks migration ${file}: run "relaybox migrate", or deploy, which runs it`;
+}
