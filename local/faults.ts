@@ -20,8 +20,8 @@ export type Fault =
   | { readonly kind: 'lost-reply' }
   /** Goes through, later. */
   | { readonly kind: 'delay'; readonly ms: number }
-  /** Stops until the promise ends: before the broker sees it, or with its answer in hand. */
-  | { readonly kind: 'hold'; readonly until: Promise<unknown>; readonly when: 'before' | 'after' };
+  /** Stops until the promise ends: before the broker sees it, or with its answer in hand. Called once it has stopped there. */
+  | { readonly kind: 'hold'; readonly until: () => Promise<unknown>; readonly when: 'before' | 'after' };
 
 /** Which requests a fault hits. */
 export interface FaultRule {
@@ -77,10 +77,10 @@ export async function openGate(endpoint: string): Promise<FaultGate> {
     }
     if (fault?.kind === 'reset') return breakOff(response);
     if (fault?.kind === 'delay') await new Promise((resolve) => setTimeout(resolve, fault.ms));
-    if (fault?.kind === 'hold' && fault.when === 'before') await fault.until;
+    if (fault?.kind === 'hold' && fault.when === 'before') await fault.until();
     if (response.destroyed) return;
     const answer = await forward(request, body, { agent, goal });
-    if (fault?.kind === 'hold' && fault.when === 'after') await fault.until;
+    if (fault?.kind === 'hold' && fault.when === 'after') await fault.until();
     if (fault?.kind === 'lost-reply') return breakOff(response);
     response.writeHead(answer.status, answer.headers);
     response.end(answer.body);

@@ -215,7 +215,7 @@ describe('local fault gate: the broker misbehaves on demand', () => {
     });
     const hits: string[] = [];
     gate.inject({
-      fault: { kind: 'hold', until, when: 'after' },
+      fault: { kind: 'hold', until: () => until, when: 'after' },
       match: (request) => request.body.includes('order.held'),
       times: 1,
       onHit: (request) => hits.push(request.target),
