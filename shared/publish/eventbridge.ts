@@ -59,9 +59,17 @@ export class EventBridgePublisher implements Publisher<EventBridgeEnvelope> {
   async verify(options: { readonly signal: AbortSignal }): Promise<void> {
     if (Date.now() - this.#verifiedAt < VERIFIED_FOR_MS) return;
     const command = new DescribeEventBusCommand({ Name: this.#bus });
-    await unlessInterrupted(options.signal, () =>
-      this.#client.send(command, { abortSignal: options.signal }),
-    );
+    try {
+      await unlessInterrupted(options.signal, () =>
+        this.#client.send(command, { abortSignal: options.signal }),
+      );
+    } catch (error) {
+      if (error instanceof SendInterrupted) throw error;
+      const seenBefore = this.#verifiedAt > Number.NEGATIVE_INFINITY;
+      const gone = error instanceof Error && error.name === 'ResourceNotFoundException';
+      // Looking up has limits and outages of its own; a bus that was there is sent to, unless it is known to be gone.
+      if (gone || !seenBefore) throw new NotVerified('DescribeEventBus failed', { cause: error });
+    }
     this.#verifiedAt = Date.now();
   }
 
