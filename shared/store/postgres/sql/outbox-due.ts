@@ -44,7 +44,7 @@ WITH RECURSIVE ${readyLanes(names)}, ${waitingBuckets(names)}, closed AS (
   UNION ALL
   SELECT r.destination, c.until FROM ready_lanes AS r JOIN closed AS c USING (destination)
 )
-SELECT greatest(0, extract(epoch FROM min(greatest(m.at, c.until)) - clock_timestamp()))::float8 AS seconds
+SELECT extract(epoch FROM min(greatest(m.at, c.until, now())) - now())::float8 AS seconds
 FROM moments AS m LEFT JOIN closed AS c USING (destination)
 WHERE isfinite(greatest(m.at, c.until))`;
 }

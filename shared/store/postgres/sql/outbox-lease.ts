@@ -15,7 +15,8 @@ ON CONFLICT DO NOTHING`;
  * `$1` lane, `$2` limit, `$3` token, `$4` milliseconds.
  *
  * SKIP LOCKED: a row that another is just leasing, or extending, isn't worth waiting for. The locked row is looked at
- * again in its newest version, so two never take one bucket.
+ * again in its newest version, so two never take one bucket. ARRAY: a joined subquery may be run more than once, and
+ * each run would lock further rows, over the limit.
  */
 export function leaseSql(names: Names, options: { readonly named: boolean }): string {
   const wanted = options.named
@@ -24,12 +25,11 @@ export function leaseSql(names: Names, options: { readonly named: boolean }): st
   return `
 UPDATE ${names.leases} AS taken
 SET lock_token = $3, locked_until_utc = clock_timestamp() + $4::float8 * interval '1 millisecond'
-FROM (
+WHERE taken.destination = $1 AND taken.bucket = ANY (ARRAY(
   SELECT l.bucket FROM ${names.leases} AS l
   WHERE l.destination = $1 AND l.locked_until_utc <= clock_timestamp() AND ${wanted}
   ORDER BY l.locked_until_utc, l.bucket LIMIT $2 FOR UPDATE SKIP LOCKED
-) AS free
-WHERE taken.destination = $1 AND taken.bucket = free.bucket
+))
 RETURNING taken.bucket::int AS bucket`;
 }
 
