@@ -17,6 +17,9 @@ export interface Engine<Tx> {
   lazy(source: LazyTransaction<Tx>): Tx;
 }
 
+/** The kinds of function, as far as the rights they need of the database differ. */
+export type Worker = 'producer' | 'relay' | 'ingest' | 'handler' | 'consumer' | 'maintain';
+
 /** The connections of a process to one database. */
 export interface PoolOptions {
   readonly max: number;
@@ -31,8 +34,10 @@ export interface EngineConnections<Tx> {
   /** The producer, for transactions of these connections. */
   producer(options: ProducerOptions): Outbox<SqlExecutor>;
   begin(limits: TransactionLimits): Promise<Transaction<Tx>>;
-  /** Throws `SchemaError` where the schema's version or a grant is missing, naming the migration or the grant. */
-  check(): Promise<void>;
+  /** Throws `SchemaError` where the schema's version, or a grant that this worker needs, is missing; names which. */
+  check(worker: Worker): Promise<void>;
+  /** Notes that a worker has ended a cycle well, for the health answer. */
+  recordCycle(worker: string): Promise<void>;
   /** Closes every connection, idle or not. */
   end(): Promise<void>;
 }

@@ -48,7 +48,13 @@ export function ingestFor<Tx>(engine: Engine<Tx>): (options?: IngestFunctionOpti
         );
       }
       const connections = sharedConnections(engine, settings, { max: POOL });
-      return { settings, source, connections, checked: once(() => connections.check()), reread: { at: 0 } };
+      return {
+        settings,
+        source,
+        connections,
+        checked: once(() => connections.check('ingest')),
+        reread: { at: 0 },
+      };
     });
 
     return async (event, context) => {

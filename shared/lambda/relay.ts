@@ -1,0 +1,96 @@
+import { Deadline } from '../delivery/deadline.ts';
+import type { MetricName } from '../delivery/telemetry.ts';
+import { type RelayReport, runRelay } from '../outbox/relay.ts';
+import { type RelayOptions, relayDefaults } from '../outbox/relay-options.ts';
+import { makeDestinations } from '../publish/destinations.ts';
+import type { Destinations } from '../publish/publisher.ts';
+import { readSettings, type Settings } from './config.ts';
+import { once, sharedConnections } from './connections.ts';
+import type { Engine } from './engine.ts';
+import { type InvocationContext, invocation } from './invocation.ts';
+import { countZeros } from './telemetry.ts';
+import { relayWaker } from './wake.ts';
+import { acknowledged, readTrigger, wakeNext } from './wake-event.ts';
+
+/** Options of a relay function; everything else comes from its environment. */
+export interface RelayFunctionOptions {
+  /** Publishers of your own, by destination name, beside the environment's or instead of some of them. */
+  readonly destinations?: Destinations;
+  /** What the environment has no variable for. */
+  readonly relay?: Partial<RelayOptions>;
+  /** Connections of this process. @default 2 */
+  readonly poolSize?: number;
+  /** Settings other than the environment's. */
+  readonly settings?: Settings;
+}
+
+/** A relay function: wakes are acknowledged, any other event is a sweep and answers what was done. */
+export type RelayFunction = (
+  event: unknown,
+  context?: InvocationContext,
+) => Promise<RelayReport | typeof acknowledged>;
+
+const WORKER = 'outbox-relay';
+
+/** What alarms watch: written as zero by every sweep. */
+const WATCHED: readonly MetricName[] = ['Published', 'Failed', 'LostLeases', 'LaneOpened', 'HopLimit'];
+
+/** Kept for giving leases back, the next wake and the metrics. */
+const EPILOGUE_MS = 2_000;
+
+/** Binds the relay function to an engine. Nothing is read or connected before the first event. */
+export function relayFor<Tx>(engine: Engine<Tx>): (options?: RelayFunctionOptions) => RelayFunction {
+  return (options = {}) => {
+    const start = once(async () => {
+      const settings = options.settings ?? readSettings();
+      const made = await makeDestinations(settings.destinations, settings);
+      const destinations: Destinations = new Map([...made, ...(options.destinations ?? [])]);
+      const connections = sharedConnections(engine, settings, { max: options.poolSize ?? 2 });
+      const checked = once(() => connections.check('relay'));
+      return { settings, destinations, connections, checked, options: relayOptions(settings, options.relay) };
+    });
+
+    return (event, context) =>
+      invocation(context, async ({ deadline, signal, telemetry }) => {
+        const trigger = readTrigger(event);
+        const relay = await start();
+        const waker = relayWaker(relay.settings, telemetry.logger);
+        await relay.checked();
+        if (trigger.sweep) countZeros(telemetry, WATCHED, relay.destinations.keys());
+        const report = await runRelay({
+          store: relay.connections.outbox,
+          destinations: relay.destinations,
+          deadline: beforeEpilogue(deadline),
+          signal,
+          telemetry,
+          options: relay.options,
+        });
+        await wakeNext(waker, { ...report, progress: report.settled > 0 }, trigger, telemetry);
+        await relay.connections.recordCycle(WORKER);
+        return trigger.sweep ? report : acknowledged;
+      });
+  };
+}
+
+/** A short invocation keeps a part of its time, a long one no more than it needs. */
+function beforeEpilogue(deadline: Deadline): Deadline {
+  const leftMs = deadline.remainingMs();
+  return Deadline.in(leftMs - Math.min(EPILOGUE_MS, leftMs / 4));
+}
+
+function relayOptions(settings: Settings, given: Partial<RelayOptions> = {}): RelayOptions {
+  const { relay } = settings;
+  return {
+    ...relayDefaults,
+    mode: relay.mode,
+    pollMs: relay.pollSeconds * 1000,
+    batchSize: relay.batchSize,
+    parallelism: relay.parallelism,
+    leaseMs: relay.leaseSeconds * 1000,
+    afterSuccess: relay.afterSuccess,
+    onFailedKey: (destination) => settings.destinations[destination]?.onFailedKey ?? relay.onFailedKey,
+    retry: relay.retry,
+    breaker: relay.breaker,
+    ...given,
+  };
+}
