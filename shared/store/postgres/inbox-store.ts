@@ -1,18 +1,26 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { ConfigurationError } from '../../message/errors.ts';
+import type { SqlExecutor } from '../executor.ts';
 import type { InboxStore, Transaction, TransactionLimits } from '../inbox-store.ts';
+import { seedIdentity } from './check.ts';
 import { claim } from './inbox/claim.ts';
 import type { InboxDatabase } from './inbox/database.ts';
 import { ingestRows } from './inbox/ingest.ts';
 import { fail, giveBack, mark } from './inbox/settle.ts';
-import { seedIdentitySql } from './migrate.ts';
 import { type Names, type PostgresTables, postgresNames } from './names.ts';
 import { noteClaim } from './sql/inbox-claim.ts';
 import { secondsToNextDue } from './sql/inbox-due.ts';
 import { receive } from './sql/inbox-ingest.ts';
 
 export type { InboxDatabase } from './inbox/database.ts';
+
+const seedIdentitySql = `
+SELECT i.indexrelid::regclass::text AS name FROM pg_index AS i WHERE i.indrelid = to_regclass($1) AND ${seedIdentity}`;
+
+/** How long a connection may take to say that it is there. */
+const PROBE_MS = 2_000;
 
 /** How often a process notes that a type has a handler. */
 const NOTE_EVERY_MS = 60_000;
@@ -115,10 +123,15 @@ function withProbe(transaction: Transaction<pg.PoolClient>): Transaction<pg.Pool
     commit: () => transaction.commit(),
     rollback: () => transaction.rollback(),
     destroy: () => transaction.destroy(),
-    usable: () =>
-      transaction.executor.query('SELECT 1', []).then(
-        () => true,
-        (error: unknown) => (error as { code?: unknown }).code === '25P02',
-      ),
+    usable: () => Promise.race([answers(transaction.executor), sleep(PROBE_MS, false, { ref: false })]),
   };
+}
+
+async function answers(executor: SqlExecutor): Promise<boolean> {
+  try {
+    await executor.query('SELECT 1', []);
+    return true;
+  } catch (error) {
+    return (error as { code?: unknown }).code === '25P02';
+  }
 }
