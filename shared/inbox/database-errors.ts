@@ -1,28 +1,19 @@
+import { MessageRefused } from '../message/errors.ts';
+
 /**
  * SQLSTATE classes by which a database refuses what is in a row: data exceptions, violated constraints, and limits of
  * the program such as an index entry's size. Everything else says that it can't take rows now.
  */
 const refusing = ['22', '23', '54'];
 
-/** Serialisation failure and deadlock: the same statement passes a moment later. */
-const passing = ['40001', '40P01'];
-
 /** SQL Server's numbers for the same: truncation, null, constraint, conversion, index key size. */
 const refusingNumbers = [245, 515, 547, 1946, 2628, 8114, 8115, 8152];
 
-/** SQL Server's number for a deadlock's victim. */
-const passingNumbers = [1205];
-
 /** True where the error is about a row's content, so that storing it again would end the same way. */
 export function refusesRow(error: unknown): boolean {
+  if (error instanceof MessageRefused) return true;
   const { code, number } = facts(error);
   return refusing.includes(code.slice(0, 2)) || refusingNumbers.includes(number);
-}
-
-/** True where the same statement may pass at once. */
-export function passesByItself(error: unknown): boolean {
-  const { code, number } = facts(error);
-  return passing.includes(code) || passingNumbers.includes(number);
 }
 
 /** The SQLSTATE or number of the error or of what caused it, by codes and never by texts: servers speak many languages. */

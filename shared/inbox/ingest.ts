@@ -1,7 +1,7 @@
 import { silent, type Telemetry } from '../delivery/telemetry.ts';
 import { type Mapping, readRecord, type SqsRecord, unreadable } from '../message/envelope/read.ts';
 import type { InboxStore, IngestResult, NewInboxRow } from '../store/inbox-store.ts';
-import { passesByItself, refusesRow } from './database-errors.ts';
+import { refusesRow } from './database-errors.ts';
 import { messageRow, type RowOptions, UNREADABLE_TYPE, unreadableRow } from './ingest-rows.ts';
 
 /** How a batch of records is stored. */
@@ -74,7 +74,7 @@ class Ingest {
       if (this.#stopped.has(groupOf(record))) this.failures.add(record.messageId);
     if (open.length === 0) return;
     try {
-      this.#count(open, await this.#insert(open.map(({ row }) => row)));
+      this.#count(open, await this.#options.store.ingest(open.map(({ row }) => row)));
     } catch (error) {
       if (!refusesRow(error)) this.#report(open, error);
       else if (open.length > 1) {
@@ -102,16 +102,6 @@ class Ingest {
     if (item.row.messageType === UNREADABLE_TYPE) return this.#report([item], error);
     const kept = unreadable(item.record, `the database refused it: ${messageOf(error)}`);
     await this.store([{ record: item.record, row: unreadableRow(kept, this.#options) }]);
-  }
-
-  async #insert(rows: readonly NewInboxRow[]): Promise<readonly IngestResult[]> {
-    try {
-      return await this.#options.store.ingest(rows);
-    } catch (error) {
-      // A deadlock's victim wins the second time, and the queue's own retry would take minutes.
-      if (!passesByItself(error)) throw error;
-      return await this.#options.store.ingest(rows);
-    }
   }
 
   #count(items: readonly Item[], results: readonly IngestResult[]): void {

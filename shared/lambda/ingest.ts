@@ -7,7 +7,7 @@ import { wakeTypes } from '../outbox/wake.ts';
 import { readSettings, type Settings } from './config.ts';
 import { once, sharedConnections } from './connections.ts';
 import type { Engine, EngineConnections } from './engine.ts';
-import { type InvocationIdentity, type InvocationTelemetry, lambdaTelemetry } from './telemetry.ts';
+import { type Invocation, type InvocationContext, invocation } from './invocation.ts';
 import { inboxWakers } from './wake.ts';
 
 /** Options of an ingest function; everything else comes from its environment. */
@@ -20,20 +20,16 @@ export interface IngestFunctionOptions {
   readonly settings?: Settings;
 }
 
-/** What of Lambda's context an ingest function needs. */
-export interface IngestContext extends InvocationIdentity {
-  getRemainingTimeInMillis(): number;
-}
-
 /**
  * An ingest function: an SQS event is stored, anything else makes it read again what a person has requeued of the
  * unreadable records.
  */
-export type IngestFunction = (event: unknown, context: IngestContext) => Promise<SqsBatchResponse>;
+export type IngestFunction = (event: unknown, context?: InvocationContext) => Promise<SqsBatchResponse>;
 
+const WORKER = 'inbox-ingest';
 /** Connections of the process: one for the batch, one for what is read again. */
 const POOL = 2;
-/** Requeued records are looked for so often beside the batches. */
+/** Beside the batches, requeued records are looked for so often. */
 const REREAD_EVERY_MS = 60_000;
 
 /** Binds the ingest function to an engine. Nothing is read or connected before the first event. */
@@ -48,41 +44,27 @@ export function ingestFor<Tx>(engine: Engine<Tx>): (options?: IngestFunctionOpti
         );
       }
       const connections = sharedConnections(engine, settings, { max: POOL });
-      return {
-        settings,
-        source,
-        connections,
-        checked: once(() => connections.check('ingest')),
-        reread: { at: 0 },
-      };
+      const checked = once(() => connections.check('ingest'));
+      return { settings, source, connections, checked, reread: { at: 0 }, options };
     });
 
-    return async (event, context) => {
-      const telemetry = lambdaTelemetry(context);
-      try {
-        const process = await start();
-        return await run(recordsOf(event), { ...process, options, context, telemetry });
-      } finally {
-        telemetry.flush();
-      }
-    };
+    return (event, context) =>
+      invocation(context, async (current) => await run(recordsOf(event), { ...(await start()), ...current }));
   };
 }
 
-interface Run {
+interface Run extends Invocation {
   readonly settings: Settings;
   readonly source: string;
   readonly connections: EngineConnections<unknown>;
   readonly checked: () => Promise<void>;
+  /** When requeued records were last looked for, by the wall clock. */
   readonly reread: { at: number };
   readonly options: IngestFunctionOptions;
-  readonly context: IngestContext;
-  readonly telemetry: InvocationTelemetry;
 }
 
 async function run(records: readonly SqsRecord[] | undefined, using: Run): Promise<SqsBatchResponse> {
   const { settings, source, connections, options, telemetry } = using;
-  const wakers = inboxWakers(settings, telemetry.logger);
   try {
     await using.checked();
   } catch (error) {
@@ -92,6 +74,7 @@ async function run(records: readonly SqsRecord[] | undefined, using: Run): Promi
     });
     return { batchItemFailures: records.map(({ messageId }) => ({ itemIdentifier: messageId })) };
   }
+  const wakers = inboxWakers(settings, telemetry.logger);
   const response = await ingest(records ?? [], {
     store: connections.inbox,
     consumer: settings.consumer,
@@ -102,7 +85,7 @@ async function run(records: readonly SqsRecord[] | undefined, using: Run): Promi
     telemetry,
   });
   if (!records) await rereadRequeued(using);
-  else if (Date.now() - using.reread.at > REREAD_EVERY_MS) {
+  else if (response.batchItemFailures.length === 0 && Date.now() - using.reread.at > REREAD_EVERY_MS) {
     await rereadRequeued(using).catch((error: unknown) => {
       telemetry.logger.warn('Requeued records could not be read again now', { error: String(error) });
     });
@@ -110,21 +93,22 @@ async function run(records: readonly SqsRecord[] | undefined, using: Run): Promi
   return response;
 }
 
-async function rereadRequeued({ settings, connections, options, context, telemetry, reread: last }: Run) {
+async function rereadRequeued({ settings, connections, options, deadline, telemetry, reread: last }: Run) {
   last.at = Date.now();
   const types = await reread({
     store: connections.inbox,
     consumer: settings.consumer,
     mapping: options.mapping,
     maxRetries: options.maxRetries,
-    leaseMs: context.getRemainingTimeInMillis() + defaults.leaseMarginSeconds * 1000,
+    leaseMs: Math.max(0, deadline.remainingMs()) + defaults.leaseMarginSeconds * 1000,
     telemetry,
   });
   await wakeTypes(inboxWakers(settings, telemetry.logger), types);
+  await connections.recordCycle(WORKER);
 }
 
 /** The records of an SQS event; undefined for any other event. */
 function recordsOf(event: unknown): readonly SqsRecord[] | undefined {
-  const records = (event as { readonly Records?: unknown } | undefined)?.Records;
+  const records = (event as { readonly Records?: unknown } | null | undefined)?.Records;
   return Array.isArray(records) ? records : undefined;
 }

@@ -36,10 +36,12 @@ const all: readonly Privilege[] = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
 export const needs = {
   producer: { outbox: ['SELECT', 'INSERT'], outboxSequence: ['USAGE'] },
   relay: { outbox: all, outboxArchive: ['INSERT'], leases: all, lanes: all, workers: all },
+  // It also claims and settles: requeued records that it could not read are read again.
   ingest: {
-    inbox: ['SELECT', 'INSERT'],
+    inbox: ['SELECT', 'INSERT', 'UPDATE'],
     inboxSequence: ['USAGE'],
     keys: all,
+    inboxLanes: all,
     workers: all,
   },
   handler: {

@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type LocalQueue, type LocalSqs, localAws, startSqs } from '../../local/sqs.ts';
+import { readSettings } from '../../shared/lambda/config.ts';
+import { closeConnections } from '../../shared/lambda/connections.ts';
+import { ingestFor } from '../../shared/lambda/ingest.ts';
+import { postgres } from '../../shared/lambda/postgres/engine.ts';
+import type { SqsRecord } from '../../shared/message/envelope/read.ts';
+import { createMigratedDatabase, type MigratedDatabase } from '../support/migrated.ts';
+
+let db: MigratedDatabase;
+let sqs: LocalSqs;
+let wakes: LocalQueue;
+const context = { awsRequestId: 'r', functionName: 'inbox-ingest', getRemainingTimeInMillis: () => 30_000 };
+
+beforeAll(async () => {
+  process.env['AWS_REGION'] = localAws.region;
+  process.env['AWS_ACCESS_KEY_ID'] = 'local';
+  process.env['AWS_SECRET_ACCESS_KEY'] = 'local';
+  process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT';
+  sqs = await startSqs();
+  wakes = await sqs.createQueue('wake-order-placed');
+  db = await createMigratedDatabase();
+});
+
+afterAll(async () => {
+  await closeConnections();
+  await sqs.stop();
+  await db.drop();
+});
+
+function environment(url = db.url): Record<string, string> {
+  return {
+    RELAYBOX_DATABASE_URL: url,
+    RELAYBOX_INBOX_SOURCE: 'orders-service',
+    RELAYBOX_INBOX_WAKE_QUEUE_URLS: JSON.stringify({ 'order.placed': wakes.url }),
+    AWS_ENDPOINT_URL_SQS: sqs.endpoint,
+  };
+}
+
+function record(id: string, type = 'order.placed'): SqsRecord {
+  return {
+    messageId: `sqs-${id}`,
+    body: '{}',
+    messageAttributes: { 'relaybox-id': { stringValue: id }, 'relaybox-type': { stringValue: type } },
+  };
+}
+
+describe('the ingest function', () => {
+  test("stores the batch, wakes the type's handler and answers exactly what Lambda expects", async () => {
+    const handler = ingestFor(postgres)({ settings: readSettings(environment()) });
+    const id = randomUUID();
+    expect(await handler({ Records: [record(id), record(randomUUID(), 'other')] }, context)).toEqual({
+      batchItemFailures: [],
+    });
+    expect(await sqs.bodies(wakes)).toEqual(['{"wakeHops":0}']);
+    expect(await handler({ Records: [record(id)] }, context)).toEqual({ batchItemFailures: [] });
+    expect(await sqs.bodies(wakes)).toHaveLength(1);
+    const { rows } = await db.pool.query(
+      'SELECT source, consumer, state FROM inbox_messages WHERE external_message_id = $1',
+      [id],
+    );
+    expect(rows).toEqual([{ source: 'orders-service', consumer: '', state: 0 }]);
+  });
+
+  test('reads requeued records again when it is invoked without any', async () => {
+    const broken = { messageId: 'sqs-broken', body: 'order;7' };
+    await ingestFor(postgres)({ settings: readSettings(environment()) })({ Records: [broken] }, context);
+    await db.pool.query(
+      `UPDATE inbox_messages SET state = 0, processed_at_utc = NULL WHERE external_message_id = 'sqs-broken'`,
+    );
+    const mended = ingestFor(postgres)({
+      settings: readSettings(environment()),
+      mapping: ({ body }) => ({ id: body, messageType: 'order.placed', payload: {} }),
+    });
+    expect(await mended({}, context)).toEqual({ batchItemFailures: [] });
+    const { rows } = await db.pool.query(
+      `SELECT external_message_id AS id, state FROM inbox_messages WHERE external_message_id IN ('sqs-broken', 'order;7') ORDER BY sequence`,
+    );
+    expect(rows).toEqual([
+      { id: 'sqs-broken', state: 2 },
+      { id: 'order;7', state: 0 },
+    ]);
+  });
+
+  test('a database that is down leaves the whole batch on the queue', async () => {
+    const settings = readSettings(environment('postgres://nobody@127.0.0.1:1/none'));
+    const response = await ingestFor(postgres)({ settings })(
+      { Records: [record('1'), record('2')] },
+      context,
+    );
+    expect(response).toEqual({
+      batchItemFailures: [{ itemIdentifier: 'sqs-1' }, { itemIdentifier: 'sqs-2' }],
+    });
+  });
+
+  test('a missing setting is named', async () => {
+    const { RELAYBOX_INBOX_SOURCE: _, ...rest } = environment();
+    const handler = ingestFor(postgres)({ settings: readSettings(rest) });
+    await expect(handler({ Records: [record('1')] }, context)).rejects.toThrow(
+      'RELAYBOX_INBOX_SOURCE must be set',
+    );
+  });
+});
