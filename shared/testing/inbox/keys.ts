@@ -209,7 +209,7 @@ async function failedForGood(
   });
   const { messages } = await claim(store, { messageType: CANCELLED, onFailedKey });
   assert.deepEqual(externalIds(messages), onFailedKey === 'block' ? [] : externalIds(rows.slice(1)));
-  assert.deepEqual(woken, onFailedKey === 'block' ? [] : [CANCELLED], 'types to wake');
+  assert.equal(woken.includes(CANCELLED), onFailedKey === 'skip', 'a type is woken where the key goes on');
   const late = keyed(1, { messageType: CANCELLED });
   await ingestNew(store, late);
   assert.deepEqual(

@@ -1,6 +1,7 @@
 import { bind, type ContractCase } from '../case.ts';
 import { adding } from './adding.ts';
 import { concurrency } from './concurrency.ts';
+import { ending } from './ending.ts';
 import type { OutboxHarness } from './harness.ts';
 import { keys } from './keys.ts';
 import { lanes } from './lanes.ts';
@@ -23,5 +24,8 @@ import { settling } from './settling.ts';
  * @param setup makes a harness with empty tables; called once per case, which closes it
  */
 export function outboxStoreContract(setup: () => Promise<OutboxHarness>): ContractCase[] {
-  return bind([...adding, ...leasing, ...reading, ...settling, ...keys, ...lanes, ...concurrency], setup);
+  return bind(
+    [...adding, ...leasing, ...reading, ...settling, ...ending, ...keys, ...lanes, ...concurrency],
+    setup,
+  );
 }
