@@ -1,9 +1,13 @@
 import type { Deadline } from '../delivery/deadline.ts';
 import type { Settings } from './config.ts';
-import type { Engine, EngineConnections } from './engine.ts';
+import type { Engine, EngineConnections, PoolOptions } from './engine.ts';
+
+interface Closable {
+  end(): Promise<void>;
+}
 
 /** The one thing that outlives an invocation: pools, by engine, database and size. */
-const open = new Map<string, EngineConnections<unknown>>();
+const open = new Map<string, Closable>();
 
 /** The ends of the invocations that run now. */
 const running = new Set<Deadline>();
@@ -20,10 +24,19 @@ export function sharedConnections<Tx>(
   settings: Settings,
   pool: { readonly max: number },
 ): EngineConnections<Tx> {
+  return shared(engine, settings, pool);
+}
+
+/** The same for any engine whose connections can be closed. */
+export function shared<Connections extends Closable>(
+  engine: { readonly name: string; connect(settings: Settings, pool: PoolOptions): Connections },
+  settings: Settings,
+  pool: { readonly max: number },
+): Connections {
   const key = JSON.stringify([engine.name, pool.max, settings.database, settings.tables]);
   const known = open.get(key);
-  // The key starts with the engine's name, and an engine's connections all have its `Tx`.
-  if (known) return known as EngineConnections<Tx>;
+  // The key starts with the engine's name, and an engine's connections are all of one type.
+  if (known) return known as Connections;
   const connections = engine.connect(settings, { max: pool.max, queryTimeoutMs });
   open.set(key, connections);
   return connections;

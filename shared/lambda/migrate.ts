@@ -1,0 +1,47 @@
+import { ConfigurationError } from '../message/errors.ts';
+import type { AdminEngine, MigrateRequest } from './admin.ts';
+import { readSettings, type Settings } from './config.ts';
+import { shared } from './connections.ts';
+import { type InvocationContext, invocation } from './invocation.ts';
+
+/** Options of a migrate function; everything else comes from its environment. */
+export interface MigrateFunctionOptions {
+  /** Settings other than the environment's. */
+  readonly settings?: Settings;
+}
+
+/** Brings the tables to this build's version, and answers what it did. Invoked by a deploy, and safe to invoke again. */
+export type MigrateFunction = (event: unknown, context?: InvocationContext) => Promise<unknown>;
+
+/** Binds the migrate function to an engine. */
+export function migrateFor(engine: AdminEngine): (options?: MigrateFunctionOptions) => MigrateFunction {
+  return (options = {}) =>
+    (event, context) =>
+      invocation(context, async ({ deadline, telemetry }) => {
+        // Its connection has no limits, as a migration needs it.
+        const admin = shared(engine, options.settings ?? readSettings(), { max: 1 });
+        // Half of the time for waiting leaves half for the work; a deploy that failed may be tried again.
+        const waitSeconds = Math.max(1, Math.min(60, deadline.remainingMs() / 2000));
+        const report = await admin.migrate({ ...readRequest(event), waitSeconds });
+        telemetry.logger.info('The schema is migrated', { report });
+        return report;
+      });
+}
+
+/** Reads the request in the event; a deploy's own fields beside it are nothing to us. */
+function readRequest(event: unknown): Omit<MigrateRequest, 'waitSeconds'> {
+  const given = (event ?? {}) as { readonly [field: string]: unknown };
+  const { dryRun, maxRows, replaceSeedIdentity } = given;
+  const wrong = (field: string, must: string) =>
+    new ConfigurationError(`migrate was asked with a ${field} that is not ${must}`);
+  if (dryRun !== undefined && typeof dryRun !== 'boolean') throw wrong('dryRun', 'true or false');
+  if (maxRows !== undefined && typeof maxRows !== 'number') throw wrong('maxRows', 'a number');
+  if (replaceSeedIdentity !== undefined && typeof replaceSeedIdentity !== 'boolean') {
+    throw wrong('replaceSeedIdentity', 'true or false');
+  }
+  return {
+    ...(dryRun !== undefined && { dryRun }),
+    ...(maxRows !== undefined && { maxRows }),
+    ...(replaceSeedIdentity !== undefined && { replaceSeedIdentity }),
+  };
+}

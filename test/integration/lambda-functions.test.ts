@@ -1,0 +1,169 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type LocalQueue, type LocalSqs, startSqs } from '../../local/sqs.ts';
+import { readSettings, type Settings } from '../../shared/lambda/config.ts';
+import { closeConnections } from '../../shared/lambda/connections.ts';
+import { maintainFor } from '../../shared/lambda/maintain.ts';
+import { migrateFor } from '../../shared/lambda/migrate.ts';
+import { postgresAdmin } from '../../shared/lambda/postgres/admin.ts';
+import { postgres } from '../../shared/lambda/postgres/engine.ts';
+import { relayFor } from '../../shared/lambda/relay.ts';
+import { DatabaseUnavailable, SchemaError } from '../../shared/message/errors.ts';
+import type { OutgoingMessage } from '../../shared/message/message.ts';
+import type { Publisher, SendOutcome } from '../../shared/publish/publisher.ts';
+import { postgresOutbox } from '../../shared/store/postgres/producer.ts';
+import { createDatabase, type TestDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+let sqs: LocalSqs;
+let wakes: LocalQueue;
+let settings: Settings;
+
+beforeAll(async () => {
+  vi.stubEnv('AWS_REGION', 'us-east-1');
+  vi.stubEnv('AWS_ACCESS_KEY_ID', 'test');
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'test');
+  [database, sqs] = await Promise.all([createDatabase(), startSqs()]);
+  settings = readSettings({ RELAYBOX_DATABASE_URL: database.url });
+  await migrateFor(postgresAdmin)({ settings })({});
+});
+beforeEach(async () => {
+  wakes = await sqs.createQueue(`wakes-${Math.random().toString(36).slice(2)}`);
+  settings = readSettings({
+    RELAYBOX_DATABASE_URL: database.url,
+    RELAYBOX_WAKE_QUEUE_URL: wakes.url,
+    AWS_ENDPOINT_URL_SQS: sqs.endpoint,
+    RELAYBOX_RETRY: '{"firstSeconds":20,"maxSeconds":60}',
+  });
+  await database.pool.query('TRUNCATE outbox_messages, outbox_leases, outbox_lanes');
+});
+afterEach(closeConnections);
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  await sqs.stop();
+  await database.drop();
+});
+
+const context = (remainingMs = 20_000) => {
+  const end = Date.now() + remainingMs;
+  return { getRemainingTimeInMillis: () => end - Date.now() };
+};
+const wake = (wakeHops = 0) => ({ Records: [{ messageId: 'a', body: JSON.stringify({ wakeHops }) }] });
+
+/** A broker in memory. */
+function broker(answer: () => SendOutcome = () => ({ kind: 'published' })) {
+  const sent: string[] = [];
+  const publisher: Publisher<OutgoingMessage> = {
+    limits: { entries: 10, callBytes: 1_000_000, ordered: true },
+    prepare: (entry) => ({ entry, bytes: entry.payload.length }),
+    async send(entries) {
+      return entries.map((entry) => {
+        const outcome = answer();
+        if (outcome.kind === 'published') sent.push(entry.payload);
+        return outcome;
+      });
+    },
+    classify: () => ({ kind: 'unavailable', reason: 'down' }),
+  };
+  return { sent, destinations: new Map([['orders', publisher as Publisher<unknown>]]) };
+}
+
+async function add(count: number): Promise<void> {
+  const client = await database.pool.connect();
+  const message = { destination: 'orders', messageType: 'order.placed' };
+  await postgresOutbox().add(
+    client,
+    Array.from({ length: count }, (_, payload) => ({ ...message, payload })),
+  );
+  client.release();
+}
+
+describe('the outbox-relay function', () => {
+  it('publishes what is due when it is woken, and acknowledges the wake', async () => {
+    const { sent, destinations } = broker();
+    const handler = relayFor(postgres)({ settings, destinations });
+    await add(120);
+    expect(await handler(wake(), context())).toEqual({ batchItemFailures: [] });
+    expect(sent).toHaveLength(120);
+    expect(await sqs.depth(wakes)).toEqual({ ready: 0, delayed: 0, inFlight: 0 });
+  });
+
+  it('answers a sweep with what it did, and notes the cycle for the health answer', async () => {
+    const { destinations } = broker();
+    await add(3);
+    expect(await relayFor(postgres)({ settings, destinations })({}, context())).toEqual({
+      settled: 3,
+      workLeft: false,
+      nextDueSeconds: undefined,
+    });
+    const { rows } = await database.pool.query('SELECT worker FROM relaybox_workers');
+    expect(rows).toContainEqual({ worker: 'outbox-relay' });
+  });
+
+  it('wakes itself when a retry comes due', async () => {
+    const { destinations } = broker(() => ({ kind: 'failed', reason: 'not now' }));
+    await add(1);
+    await relayFor(postgres)({ settings, destinations })(wake(3), context());
+    await vi.waitFor(async () => expect((await sqs.depth(wakes)).delayed).toBe(1));
+    expect(await sqs.bodies(wakes)).toEqual(['{"wakeHops":0}']);
+  });
+
+  it('polls until its time is up in continuous mode, and so needs no wake', async () => {
+    const { sent, destinations } = broker();
+    const continuous = { ...settings, relay: { ...settings.relay, mode: 'continuous' as const } };
+    const handler = relayFor(postgres)({ settings: continuous, destinations, relay: { pollMs: 50 } });
+    const running = handler({}, context(1_200));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await add(2);
+    await running;
+    expect(sent).toHaveLength(2);
+  });
+
+  it('says which migration is missing, and works once it has been run', async () => {
+    const { destinations } = broker();
+    const handler = relayFor(postgres)({ settings, destinations });
+    await database.pool.query('ALTER TABLE relaybox_schema_version RENAME TO elsewhere');
+    await expect(handler({}, context())).rejects.toThrow(SchemaError);
+    await expect(handler({}, context())).rejects.toThrow(/lacks migration 0001_tables/);
+    await database.pool.query('ALTER TABLE elsewhere RENAME TO relaybox_schema_version');
+    await expect(handler({}, context())).resolves.toBeDefined();
+  });
+
+  it('says that the database is down at a cold start', async () => {
+    const down = readSettings({ RELAYBOX_DATABASE_URL: 'postgres://u:s3cret@127.0.0.1:1/app' });
+    const failure = relayFor(postgres)({ settings: down })({}, context());
+    await expect(failure).rejects.toThrow(DatabaseUnavailable);
+    await expect(failure).rejects.not.toThrow(/s3cret/);
+  });
+});
+
+describe('the maintain function', () => {
+  it('answers an operator, whatever the schema is like', async () => {
+    const handler = maintainFor(postgresAdmin)({ settings });
+    await add(2);
+    const status = await handler({ command: 'status' }, context());
+    expect(status).toMatchObject({
+      lanes: [{ lane: { box: 'outbox', destination: 'orders' }, due: { count: 2 } }],
+    });
+    await expect(handler({ command: 'explode' }, context())).rejects.toMatchObject({
+      code: expect.stringContaining('RELAYBOX'),
+    });
+  });
+
+  it('removes what retention allows in a cycle', async () => {
+    await add(3);
+    await database.pool.query(
+      "UPDATE outbox_messages SET state = 2, processed_at_utc = now() - interval '8 days'",
+    );
+    const report = await maintainFor(postgresAdmin)({ settings })({ source: 'aws.scheduler' }, context());
+    expect(report).toMatchObject({ removed: { outbox: 3 }, more: false, failed: {} });
+  });
+});
+
+describe('the migrate function', () => {
+  it('does nothing the second time, and refuses what it does not understand', async () => {
+    const handler = migrateFor(postgresAdmin)({ settings });
+    expect(await handler({ RequestType: 'Create' }, context())).toMatchObject({ applied: [] });
+    expect(await handler({ dryRun: true }, context())).toMatchObject({ pending: [] });
+    await expect(handler({ maxRows: 'many' }, context())).rejects.toThrow(/maxRows that is not a number/);
+  });
+});
