@@ -1,12 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import middy from '@middy/core';
 import type { Context } from 'aws-lambda';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { drizzle } from 'drizzle-orm/node-postgres';
+import { pgTable, text } from 'drizzle-orm/pg-core';
+import { Kysely, PostgresDialect } from 'kysely';
+import type pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, it, vi } from 'vitest';
 import { readSettings } from '../../shared/lambda/config.ts';
 import { closeConnections, transactional } from '../../shared/lambda/postgres/index.ts';
 import type { PostgresTx } from '../../shared/lambda/postgres/transaction-client.ts';
 import type { TransactionalContext, TransactionalOptions } from '../../shared/lambda/transactional.ts';
 import { TransactionError } from '../../shared/message/errors.ts';
+import type { AddResult } from '../../shared/message/message.ts';
 import { createMigratedDatabase, type MigratedDatabase } from '../support/migrated.ts';
 
 let database: MigratedDatabase;
@@ -399,5 +404,67 @@ describe('several invocations in one container', () => {
       });
     await Promise.allSettled(['a', 'b', 'c'].map((id) => handler(id, contextOf())));
     expect(await orders()).toEqual(['a', 'c']);
+  });
+});
+
+describe('tx', () => {
+  it('is a pg client by its type, without a word of annotation', async () => {
+    const handler = middy<{ orderId: string }, string>()
+      .use(ours())
+      .handler(async (event, { awsRequestId, relaybox }) => {
+        expectTypeOf(event.orderId).toEqualTypeOf<string>();
+        expectTypeOf(awsRequestId).toEqualTypeOf<string>();
+        expectTypeOf(relaybox.tx).toEqualTypeOf<pg.PoolClient>();
+        expectTypeOf(relaybox.outbox.add(message)).resolves.toEqualTypeOf<AddResult>();
+        const [one, two] = await relaybox.outbox.add([message, message]);
+        expectTypeOf(two).toEqualTypeOf<AddResult>();
+        return one.id;
+      });
+    expect(await handler({ orderId: 'a' }, contextOf())).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it('can be given to Drizzle', async () => {
+    const table = pgTable('orders', { id: text().primaryKey() });
+    const handler = middy()
+      .use(ours())
+      .handler(async (_event, { relaybox: { tx } }) => {
+        const db = drizzle(tx);
+        await db.insert(table).values([{ id: 'a' }, { id: 'b' }]);
+        return (await db.select().from(table)).map(({ id }) => id);
+      });
+    expect(await handler({}, contextOf())).toEqual(['a', 'b']);
+    expect(await orders()).toEqual(['a', 'b']);
+  });
+
+  it('can be given to Kysely, whose own transactions are refused', async () => {
+    const handler = middy()
+      .use(ours())
+      .handler(async (event, { relaybox: { tx } }) => {
+        const pool = { connect: async () => tx, end: async () => undefined, options: {} };
+        const db = new Kysely<{ orders: { id: string } }>({ dialect: new PostgresDialect({ pool }) });
+        await db.insertInto('orders').values({ id: 'a' }).execute();
+        if (event === 'nested') await db.transaction().execute(async () => undefined);
+        return db.selectFrom('orders').select('id').execute();
+      });
+    await expect(handler('nested', contextOf())).rejects.toThrow(/BEGIN was refused/i);
+    expect(await orders()).toEqual([]);
+    expect(await handler('plain', contextOf())).toEqual([{ id: 'a' }]);
+    expect(await orders()).toEqual(['a']);
+  });
+
+  it('takes callbacks and configs as pg does', async () => {
+    const handler = middy()
+      .use(ours())
+      .handler(async (_event, { relaybox: { tx } }) => {
+        const byCallback = await new Promise((resolve, reject) => {
+          tx.query('SELECT $1::int AS one', [1], (error, result) => {
+            if (error) reject(error);
+            else resolve(result.rows);
+          });
+        });
+        const asArrays = await tx.query({ text: 'SELECT 1, 2', rowMode: 'array' });
+        return [byCallback, asArrays.rows];
+      });
+    expect(await handler({}, contextOf())).toEqual([[{ one: 1 }], [[1, 2]]]);
   });
 });
