@@ -1,7 +1,8 @@
 import type { MetricName, Telemetry } from '../delivery/telemetry.ts';
+import { RelayboxError, SchemaError } from '../message/errors.ts';
 import type { AddResult, NewMessage } from '../message/message.ts';
-import type { AddResults, Outbox, ProducerOptions } from '../outbox/producer.ts';
-import type { SqlExecutor } from '../store/executor.ts';
+import type { AddResults } from '../outbox/producer.ts';
+import type { EngineConnections } from './engine.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
 /** The outbox inside a transaction that is Relaybox's to end. */
@@ -26,17 +27,21 @@ export interface UnitOutbox {
 export function unitOutbox<Tx>(
   unit: UnitOfWork<Tx>,
   telemetry: Telemetry,
-  producer: (options: ProducerOptions) => Outbox<SqlExecutor>,
+  connections: Pick<EngineConnections<Tx>, 'producer' | 'check'>,
   wake: () => Promise<void>,
 ): UnitOutbox {
   const added: [MetricName, number, string | undefined][] = [];
-  const producing = producer({
+  const producing = connections.producer({
     wake,
     telemetry: { logger: telemetry.logger, count: (...count) => added.push(withLane(count)) },
   });
   const bound = async (given: NewMessage | readonly NewMessage[]): Promise<unknown> => {
     const { executor } = await unit.begin();
-    return isMany(given) ? producing.add(executor, given) : producing.add(executor, given);
+    try {
+      return isMany(given) ? await producing.add(executor, given) : await producing.add(executor, given);
+    } catch (error) {
+      throw await explained(error, connections);
+    }
   };
   return {
     outbox: {
@@ -48,6 +53,17 @@ export function unitOutbox<Tx>(
       await producing.wake();
     },
   };
+}
+
+/** An application's function doesn't check the schema at its start. Where adding fails, what is missing is looked for. */
+async function explained(error: unknown, { check }: { check(worker: 'producer'): Promise<void> }) {
+  if (error instanceof RelayboxError) return error;
+  try {
+    await check('producer');
+    return error;
+  } catch (found) {
+    return found instanceof SchemaError ? found : error;
+  }
 }
 
 function withLane(count: Parameters<Telemetry['count']>): [MetricName, number, string | undefined] {

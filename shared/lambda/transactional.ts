@@ -73,7 +73,7 @@ export function transactionalFor<Tx>(
         const unit = new UnitOfWork(deadlineOf(request.context), (limits) => connections.begin(limits));
         const telemetry = lambdaTelemetry(request.context);
         const wake = options.wake ?? relayWake(settings, telemetry.logger);
-        const outbox = unitOutbox(unit, telemetry, connections.producer, wake);
+        const outbox = unitOutbox(unit, telemetry, connections, wake);
         open.add(unit);
         invocations.set(request, { unit, outbox, telemetry });
         onLeaving(request, () => {

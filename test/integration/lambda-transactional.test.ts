@@ -12,6 +12,7 @@ import type { PostgresTx } from '../../shared/lambda/postgres/transaction-client
 import type { TransactionalContext, TransactionalOptions } from '../../shared/lambda/transactional.ts';
 import { TransactionError } from '../../shared/message/errors.ts';
 import type { AddResult } from '../../shared/message/message.ts';
+import { createDatabase } from '../support/database.ts';
 import { createMigratedDatabase, type MigratedDatabase } from '../support/migrated.ts';
 
 let database: MigratedDatabase;
@@ -200,6 +201,19 @@ describe('atomic: a handler behind transactional()', () => {
     expect(await orders()).toEqual([]);
     await handler('nothing', contextOf());
     expect(await orders()).toEqual(['a']);
+  });
+});
+
+describe('a database without the tables', () => {
+  it('makes add say which migration is missing', async () => {
+    const empty = await createDatabase();
+    const settings = readSettings({ RELAYBOX_DATABASE_URL: empty.url });
+    const handler = middy()
+      .use(ours({ settings }))
+      .handler(async (_event, { relaybox: { outbox } }) => outbox.add(message));
+    await expect(handler({}, contextOf())).rejects.toThrow(/lacks migration 0001/);
+    await closeConnections();
+    await empty.drop();
   });
 });
 
