@@ -5,6 +5,7 @@ import type { ClaimedInboxMessage, InboxStore, TransactionLimits } from '../stor
 import { refusesRow } from './database-errors.ts';
 import { messageRow, UNREADABLE_TYPE } from './ingest-rows.ts';
 
+/** Where requeued records are, and how they are read this time. */
 export interface RereadOptions {
   readonly store: Pick<InboxStore, 'ingest' | 'claim' | 'begin' | 'markProcessed' | 'markFailed'>;
   readonly consumer: string;

@@ -15,6 +15,7 @@ export interface Waker {
   wakeIn(seconds: number, wakeHops?: number): Promise<void>;
 }
 
+/** How a waker throttles, and whom it tells. */
 export interface WakerOptions {
   /** Within so long after a wake the next one is sent delayed, and those after that are covered by it. @default 200 */
   readonly windowMs?: number;

@@ -5,6 +5,7 @@ export type DestinationTarget =
   | { readonly type: 'sqs'; readonly url: string; readonly fifo: boolean }
   | { readonly type: 'eventbridge'; readonly bus: string };
 
+/** What all destinations share. */
 export interface DestinationsOptions {
   /** Who we are on the wire. EventBridge demands it. */
   readonly source: string | undefined;

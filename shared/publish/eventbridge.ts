@@ -20,6 +20,7 @@ const ENTRIES = 10;
 const SOURCE_CHARACTERS = 256;
 const VERIFIED_FOR_MS = 5 * 60_000;
 
+/** One bus, and how to reach it. */
 export interface EventBridgePublisherOptions {
   readonly client: EventBridgeClient;
   /** Name or ARN of the bus. */

@@ -9,6 +9,7 @@ import type { Prepared, Publisher, SendOutcome, TransportLimits } from './publis
 
 const ENTRIES = 10;
 
+/** One queue, and how to reach it. */
 export interface SqsPublisherOptions {
   readonly client: SQSClient;
   readonly url: string;

@@ -147,6 +147,10 @@ describe('a payload is carried as it was written', () => {
     }
   });
 
+  test('of two members with one name the last counts, as in every JSON parser', () => {
+    expect(memberText('{"a":{"b":"}"},"\\u0061" : [1, 2] ,"b":3}', 'a')).toBe('[1, 2]');
+  });
+
   test('the members of an object are found whatever is written around them', () => {
     fc.assert(
       fc.property(
