@@ -9,10 +9,13 @@ import type {
   SettleResult,
 } from '../store/outbox-store.ts';
 import type { RelayContext } from './relay-options.ts';
-import { type BatchOutcome, sendBatch } from './send.ts';
+import { type BatchOutcome, type SendOptions, sendBatch } from './send.ts';
 
 /** Rows that committed late, below what was read, are looked for so often while a lease is held. */
 const REWIND_MS = 3_000;
+
+/** Messages that one probe gives another turn, and witnesses it calls. */
+const SUSPECTS = 8;
 
 /** How one visit to a lane ended. */
 export interface LaneVisit {
@@ -100,41 +103,57 @@ export class LaneSession {
     return undefined;
   }
 
-  /** Sends one message in the name of a probe and writes its outcome. Undefined where no message could be had. */
-  async probe(
-    probe: Probe,
-  ): Promise<{ readonly message: ClaimedOutboxMessage; readonly outcome: BatchOutcome } | undefined> {
-    const one = {
-      limit: 1,
-      maxBytes: this.#context.options.maxBytes,
-      after: new Map<number, string>(),
-      probe,
-    };
-    const { store } = this.#context;
-    let [message] = (await store.read(this.#lease, { ...one, except: probe.tried })).messages;
-    // Nothing but what was tried: then those have their turn again.
-    if (!message && probe.tried.length > 0) [message] = (await store.read(this.#lease, one)).messages;
-    if (!message) return undefined;
-    const outcome = await this.#send([message]);
-    this.#apply(await this.#settle([message], outcome));
-    return { message, outcome };
+  /**
+   * Tries the destination with one message that no earlier probe has tried. Where it passes, those that were tried in
+   * vain have another turn, each alone: one that fails again, while others pass, is what failed, not the destination.
+   * A long outage would otherwise charge everything that its probes happened to take.
+   */
+  async probe(probe: Probe): Promise<'passed' | 'untried' | NonNullable<BatchOutcome['unavailable']>> {
+    const suspects = await this.#readFor(probe, { only: probe.tried.slice(0, SUSPECTS) });
+    const keys = new Set(suspects.flatMap(({ partitionKey }) => partitionKey ?? []));
+    // A key's next message must not pass the one that was tried.
+    const others = (await this.#readFor(probe, { except: probe.tried })).filter(
+      ({ partitionKey }) => partitionKey === null || !keys.has(partitionKey),
+    );
+    const [message = suspects[0], ...witnesses] = others;
+    if (!message) return 'untried';
+    const answered = performance.now();
+    const first = await this.#sendAndSettle([message]);
+    if (first.unavailable) return first.unavailable;
+    if (decidedOf(first) === 0) return 'untried';
+    const again = suspects.filter((suspect) => suspect !== message);
+    if (again.length === 0) return 'passed';
+    const second = await this.#sendAndSettle([...again, ...witnesses], {
+      suspects: new Set(again.map(({ id }) => id)),
+      answered,
+      parallelism: 1,
+    });
+    return second.unavailable ?? 'passed';
   }
 
-  /** Counts a retry for messages that a probe has proved guilty. */
-  async charge(probe: Probe, ids: readonly string[], reason: string): Promise<void> {
-    const request = {
-      limit: ids.length,
+  async #readFor(
+    probe: Probe,
+    which: { readonly only: readonly string[] } | { readonly except: readonly string[] },
+  ): Promise<readonly ClaimedOutboxMessage[]> {
+    if ('only' in which && which.only.length === 0) return [];
+    const { messages } = await this.#context.store.read(this.#lease, {
+      limit: SUSPECTS,
       maxBytes: this.#context.options.maxBytes,
-      after: new Map<number, string>(),
-      only: ids,
+      after: new Map(),
       probe,
-    };
-    const { messages } = await this.#context.store.read(this.#lease, request);
-    if (messages.length === 0) return;
-    const failed = messages.map((message) => ({ message, reason }));
-    this.#apply(
-      await this.#settle(messages, { published: [], failed, rejected: [], unavailable: undefined }),
-    );
+      ...which,
+    });
+    return messages;
+  }
+
+  async #sendAndSettle(
+    messages: readonly ClaimedOutboxMessage[],
+    changes: Partial<SendOptions> = {},
+  ): Promise<BatchOutcome> {
+    const sent = await this.#send(messages, changes);
+    const outcome = changes.suspects ? withVerdict(sent, messages, changes.suspects) : sent;
+    this.#apply(await this.#settle(messages, outcome));
+    return outcome;
   }
 
   async release(): Promise<void> {
@@ -154,7 +173,10 @@ export class LaneSession {
     return reading;
   }
 
-  async #send(messages: readonly ClaimedOutboxMessage[]): Promise<BatchOutcome> {
+  async #send(
+    messages: readonly ClaimedOutboxMessage[],
+    changes: Partial<SendOptions> = {},
+  ): Promise<BatchOutcome> {
     const { options, signal, telemetry } = this.#context;
     telemetry.count('Claimed', messages.length, this.#lease.destination);
     return sendBatch(messages, this.#publisher, {
@@ -163,6 +185,7 @@ export class LaneSession {
       maxHops: options.maxHops,
       budgetMs: () => this.#budgetMs(),
       signal,
+      ...changes,
     });
   }
 
@@ -257,4 +280,20 @@ export class LaneSession {
 /** Messages of a batch that something was decided about. */
 export function decidedOf(outcome: BatchOutcome): number {
   return outcome.published.length + outcome.failed.length + outcome.rejected.length;
+}
+
+/**
+ * Where there was nothing left to send as a witness, a single suspect that failed before and after another passed is
+ * charged all the same: a lane with little traffic would never be rid of it.
+ */
+function withVerdict(
+  outcome: BatchOutcome,
+  messages: readonly ClaimedOutboxMessage[],
+  suspects: ReadonlySet<string>,
+): BatchOutcome {
+  const [id, ...more] = outcome.unavailable?.tried ?? [];
+  const message = messages.find((candidate) => candidate.id === id);
+  if (!message || !outcome.unavailable || more.length > 0 || messages.length > suspects.size) return outcome;
+  const failed = { message, reason: `${outcome.unavailable.reason} (before and after another passed)` };
+  return { ...outcome, failed: [...outcome.failed, failed], unavailable: undefined };
 }

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backoffSeconds } from '../delivery/backoff.ts';
 import { Deadline } from '../delivery/deadline.ts';
+import { defaults } from '../delivery/defaults.ts';
 import { inParallel } from '../delivery/parallel.ts';
 import type { Publisher } from '../publish/publisher.ts';
 import type { DueLane, Probe } from '../store/outbox-store.ts';
-import { decidedOf, LaneSession } from './lane.ts';
+import { LaneSession } from './lane.ts';
 import type { RelayContext } from './relay-options.ts';
 
 /** What one run of the relay did. */
@@ -44,6 +45,8 @@ export async function runRelay(context: RelayContext): Promise<RelayReport> {
   }
   return { settled, workLeft, nextDueSeconds: await store.secondsToNextDue() };
 }
+
+const everyBucket = Array.from({ length: defaults.buckets }, (_, bucket) => bucket);
 
 class Relay {
   readonly #context: RelayContext;
@@ -94,57 +97,21 @@ class Relay {
       await store.probeFailed(probe, { reason: publisher, pauseSeconds, tried: [] });
       return 0;
     }
-    const session = await this.#session(destination, publisher, { limit: options.buckets });
-    if (!session) {
-      await store.probeAbandoned(probe);
-      return 0;
-    }
+    // All buckets, so that what earlier probes tried is among them. Nobody else works on an open lane.
+    const session = await this.#session(destination, publisher, {
+      limit: everyBucket.length,
+      buckets: everyBucket,
+    });
     try {
-      const tried = await session.probe(probe);
-      if (!tried) {
-        await store.probeAbandoned(probe);
-        return 0;
-      }
-      const { message, outcome } = tried;
-      if (outcome.unavailable) {
-        const { reason } = outcome.unavailable;
-        await store.probeFailed(probe, { reason, pauseSeconds, tried: [message.id] });
-        return 0;
-      }
-      if (decidedOf(outcome) === 0) {
-        await store.probeAbandoned(probe);
-        return 0;
-      }
-      await session.release();
-      // Before the lane reopens, so that nobody else has their buckets: the guilty would close it again.
-      await this.#charge(probe, publisher, message.id);
-      await store.probePassed(probe);
+      const verdict = (await session?.probe(probe)) ?? 'untried';
+      if (verdict === 'untried') await store.probeAbandoned(probe);
+      else if (verdict === 'passed') await store.probePassed(probe);
+      else await store.probeFailed(probe, { ...verdict, pauseSeconds });
+      if (verdict !== 'passed') return 0;
       telemetry.logger.info('the destination answers again', { destination });
       return 1;
     } finally {
-      await session.release();
-    }
-  }
-
-  /** A message that failed alone while another passed is what failed, not the destination. */
-  async #charge(probe: Probe, publisher: Publisher, passed: string): Promise<void> {
-    const guilty = probe.tried.filter((id) => id !== passed);
-    if (guilty.length === 0) return;
-    const places = await this.#context.store.bucketsOf(guilty);
-    const buckets = [
-      ...new Set(places.filter((p) => p.destination === probe.destination).map((p) => p.bucket)),
-    ];
-    if (buckets.length === 0) return;
-    const session = await this.#session(probe.destination, publisher, { limit: buckets.length, buckets });
-    if (!session) return;
-    try {
-      await session.charge(
-        probe,
-        guilty,
-        'the broker did not answer when this message was sent alone, and answered the next one',
-      );
-    } finally {
-      await session.release();
+      await session?.release();
     }
   }
 

@@ -23,6 +23,10 @@ export interface SendOptions {
   /** Milliseconds the next call may take: less than is left of the lease and of the invocation. 0 or less: don't begin it. */
   readonly budgetMs: () => number;
   readonly signal: AbortSignal;
+  /** Ids to send alone, as those are that have failed before. */
+  readonly suspects?: ReadonlySet<string>;
+  /** When the broker last answered, by `performance.now()`: then silence alone doesn't look like an outage at once. */
+  readonly answered?: number;
 }
 
 /** Doubtful messages that one batch sends again one by one; the rest stay due. */
@@ -71,11 +75,12 @@ class Sending {
   #silentCalls = 0;
   #laneWide: Failure | undefined;
   /** When the latest call began that the broker answered. */
-  #answered = Number.NEGATIVE_INFINITY;
+  #answered: number;
 
   constructor(publisher: Publisher, options: SendOptions) {
     this.#publisher = publisher;
     this.#options = options;
+    this.#answered = options.answered ?? Number.NEGATIVE_INFINITY;
   }
 
   prepare(message: ClaimedOutboxMessage): Parcel[] {
@@ -89,7 +94,8 @@ class Sending {
     }
     try {
       const prepared = this.#publisher.prepare(message);
-      return [{ message, ...prepared, key: message.partitionKey, alone: message.retryCount > 0 }];
+      const alone = message.retryCount > 0 || (this.#options.suspects?.has(message.id) ?? false);
+      return [{ message, ...prepared, key: message.partitionKey, alone }];
     } catch (error) {
       if (!(error instanceof Rejected)) throw error;
       this.#reject(message, error.message);

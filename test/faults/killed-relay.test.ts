@@ -1,0 +1,110 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createRelayWorld, quick, type RelayWorld, until } from '../support/relay-world.ts';
+
+let world: RelayWorld;
+const children: ChildProcess[] = [];
+beforeEach(async () => {
+  world = await createRelayWorld();
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  await world.stop();
+});
+
+function startRelay(...args: string[]): ChildProcess {
+  const child = fork(
+    fileURLToPath(new URL('children/relay.ts', import.meta.url)),
+    [world.url, world.gate.url, ...args],
+    {
+      execPath: process.execPath,
+      execArgv: [],
+      stdio: 'inherit',
+    },
+  );
+  children.push(child);
+  return child;
+}
+
+describe('a relay killed with its buckets leased', () => {
+  it('the messages in other buckets go at once, those in its own within the lease, and none is lost', async () => {
+    const leaseMs = 4_000;
+    const queue = await world.queue('orders');
+    await world.add(
+      Array.from({ length: 640 }, (_, n) => ({
+        destination: 'orders',
+        messageType: 'order.placed',
+        payload: { n },
+      })),
+    );
+    // The victim's every send hangs, so that it is in the middle of a batch whenever it is killed.
+    const never = new Promise<void>(() => undefined);
+    let hit: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      hit = resolve;
+    });
+    const lift = world.gate.inject({
+      fault: { kind: 'hold', when: 'before', until: () => never },
+      onHit: () => hit(),
+    });
+    const victim = startRelay(queue.url, String(leaseMs));
+    await held;
+    victim.kill('SIGKILL');
+    await once(victim, 'exit');
+    lift();
+    const killed = Date.now();
+    const { rows: leased } = await world.pool.query(
+      'SELECT bucket FROM outbox_leases WHERE locked_until_utc > clock_timestamp()',
+    );
+    expect(leased.length).toBeGreaterThan(0);
+    const buckets = leased.map((row) => row['bucket']);
+    const inOther = `SELECT count(*)::int AS left FROM outbox_messages WHERE state = 0 AND NOT ${world.tables.bucket} = ANY ($1::int[])`;
+
+    const relay = world.relay(quick);
+    const running = relay.run(15_000);
+    await until(
+      async () => (await world.pool.query(inOther, [buckets])).rows[0].left,
+      (left) => left === 0,
+      3_000,
+    );
+    expect(Date.now() - killed).toBeLessThan(leaseMs);
+    expect((await world.states())[0]).toBeGreaterThan(0);
+    await until(
+      () => world.states(),
+      (states) => states[2] === 640,
+    );
+    expect(Date.now() - killed).toBeLessThan(leaseMs + 3_000);
+    relay.abort();
+    await running;
+    expect(new Set(await world.sqs.bodies(queue)).size).toBe(640);
+  }, 40_000);
+
+  it('killed between publish and settle, it makes a duplicate, never a loss', async () => {
+    const queue = await world.queue('orders');
+    await world.add([{ destination: 'orders', messageType: 'order.placed', payload: { n: 1 } }]);
+    const never = new Promise<void>(() => undefined);
+    const lift = world.gate.inject({ fault: { kind: 'hold', when: 'after', until: () => never } });
+    const victim = startRelay(queue.url, '1000');
+    await until(
+      () => world.sqs.depth(queue),
+      (depth) => depth.ready === 1,
+    );
+    victim.kill('SIGKILL');
+    await once(victim, 'exit');
+    lift();
+    expect(await world.states()).toEqual({ 0: 1 });
+    const relay = world.relay(quick);
+    const running = relay.run(10_000);
+    await until(
+      () => world.states(),
+      (states) => states[2] === 1,
+    );
+    relay.abort();
+    await running;
+    expect(await world.sqs.bodies(queue)).toEqual(['{"n":1}', '{"n":1}']);
+    const { rows } = await world.pool.query('SELECT retry_count FROM outbox_messages');
+    expect(rows[0].retry_count).toBe(0);
+  }, 30_000);
+});

@@ -1,0 +1,116 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createRelayWorld, quick, type RelayWorld, until } from '../support/relay-world.ts';
+
+let world: RelayWorld;
+beforeEach(async () => {
+  world = await createRelayWorld();
+});
+afterEach(() => world.stop());
+
+const message = (payload: unknown, more: { maxRetries?: number; partitionKey?: string } = {}) => ({
+  destination: 'orders',
+  messageType: 'order.placed',
+  payload,
+  ...more,
+});
+
+describe('a message that makes the broker answer 500 each time', () => {
+  it('among good ones: the lane reopens, the good ones arrive, the message ends Failed', async () => {
+    const queue = await world.queue('orders');
+    world.gate.inject({
+      fault: { kind: 'status', status: 500 },
+      match: (request) => request.body.includes('poison'),
+    });
+    const good = Array.from({ length: 25 }, (_, n) => message({ n }));
+    const [poison] = await world.add([message('poison', { maxRetries: 2 }), ...good]);
+    const relay = world.relay(quick);
+    const running = relay.run(25_000);
+    await until(
+      () => world.states(),
+      (states) => states[2] === 25,
+    );
+    // It has to be proved guilty at each retry: others must come by.
+    const more = setInterval(() => void world.add([message('more')]).catch(() => undefined), 100);
+    try {
+      await until(
+        () =>
+          world.pool.query('SELECT state, last_error, retry_count FROM outbox_messages WHERE id = $1', [
+            poison,
+          ]),
+        ({ rows }) => rows[0]?.state === 3,
+        20_000,
+      );
+    } finally {
+      clearInterval(more);
+    }
+    await until(
+      () => world.states(),
+      (states) => states[0] === undefined && states[3] === 1,
+    );
+    relay.abort();
+    await running;
+    const [lane] = (await world.pool.query('SELECT failures, open_until_utc FROM outbox_lanes')).rows;
+    expect(lane?.failures ?? 0).toBe(0);
+    expect(lane?.open_until_utc ?? null).toBeNull();
+    const bodies = await world.sqs.bodies(queue);
+    expect(bodies).not.toContain('"poison"');
+    expect(bodies.filter((body) => body.includes('"n"'))).toHaveLength(25);
+  }, 40_000);
+
+  it('alone in its lane, it is not charged: nothing proves that it is not the broker', async () => {
+    await world.queue('orders');
+    world.gate.inject({ fault: { kind: 'status', status: 500 } });
+    const [id] = await world.add([message('poison', { maxRetries: 0 })]);
+    await world.relay(quick).run(2_000);
+    const { rows } = await world.pool.query('SELECT state, retry_count FROM outbox_messages WHERE id = $1', [
+      id,
+    ]);
+    expect(rows[0]).toEqual({ state: 0, retry_count: 0 });
+  });
+});
+
+describe('no hostage', () => {
+  it('a destination that nothing maps waits, visibly, and costs the others nothing', async () => {
+    await world.queue('orders');
+    await world.add([{ ...message(1), destination: 'nowhere' }, message(2)]);
+    await world.relay({ ...quick, mode: 'scheduled' }).run(5_000);
+    expect(await world.states()).toEqual({ 0: 1, 2: 1 });
+    const [lane] = (await world.pool.query("SELECT * FROM outbox_lanes WHERE destination = 'nowhere'")).rows;
+    expect(lane.last_error).toContain('nowhere');
+    // Once it is mapped, the next probe finds it so.
+    const queue = await world.queue('nowhere');
+    const relay = world.relay(quick);
+    const running = relay.run(10_000);
+    await until(
+      () => world.sqs.depth(queue),
+      (depth) => depth.ready === 1,
+    );
+    relay.abort();
+    await running;
+  });
+
+  it('what another program wrote too large for the transport ends Failed, and its batch goes', async () => {
+    await world.queue('orders');
+    const ids = await world.add([message(1), message(2), message(3)]);
+    await world.pool.query("UPDATE outbox_messages SET payload = repeat('x', 1100000) WHERE id = $1", [
+      ids[1],
+    ]);
+    await world.relay({ ...quick, mode: 'scheduled' }).run(5_000);
+    expect(await world.states()).toEqual({ 2: 2, 3: 1 });
+    const { rows } = await world.pool.query('SELECT last_error FROM outbox_messages WHERE state = 3');
+    expect(rows[0].last_error).toMatch(/1,?048,?576/);
+  });
+
+  it('a dead destination does not hold up a living one', async () => {
+    const alive = await world.queue('alive');
+    await world.queue('dead');
+    world.gate.inject({ fault: { kind: 'reset' }, match: (request) => request.body.includes('/dead') });
+    await world.add([
+      ...Array.from({ length: 500 }, (_, n) => ({ ...message(n), destination: 'dead' })),
+      ...Array.from({ length: 20 }, (_, n) => ({ ...message(n), destination: 'alive' })),
+    ]);
+    await world.relay({ ...quick, mode: 'scheduled' }).run(10_000);
+    expect((await world.sqs.depth(alive)).ready).toBe(20);
+    expect(await world.states()).toEqual({ 0: 500, 2: 20 });
+  });
+});

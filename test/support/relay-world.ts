@@ -1,0 +1,140 @@
+import pg from 'pg';
+import { type FaultGate, openGate } from '../../local/faults.ts';
+import { type LocalQueue, type LocalSqs, localAws, type QueueOptions, startSqs } from '../../local/sqs.ts';
+import { Deadline } from '../../shared/delivery/deadline.ts';
+import { silent, type Telemetry } from '../../shared/delivery/telemetry.ts';
+import type { NewMessage } from '../../shared/message/message.ts';
+import { type RelayReport, runRelay } from '../../shared/outbox/relay.ts';
+import { type RelayOptions, relayDefaults } from '../../shared/outbox/relay-options.ts';
+import type { Publisher } from '../../shared/publish/publisher.ts';
+import { SqsPublisher, sqsClient } from '../../shared/publish/sqs.ts';
+import type { OutboxStore } from '../../shared/store/outbox-store.ts';
+import { postgresOutboxStore } from '../../shared/store/postgres/outbox-store.ts';
+import { postgresOutbox } from '../../shared/store/postgres/producer.ts';
+import { createMigratedDatabase, type MigratedDatabase } from './migrated.ts';
+
+/** A database, an SQS behind a gate for faults, and relays between them. */
+export interface RelayWorld extends MigratedDatabase {
+  readonly sqs: LocalSqs;
+  readonly gate: FaultGate;
+  /** Creates a queue and maps a destination of the same name to it, through the gate. */
+  queue(destination: string, options?: QueueOptions): Promise<LocalQueue>;
+  /** Maps a destination to a publisher of the test's own. */
+  destination(name: string, publisher: Publisher): void;
+  /** Adds messages in one committed transaction. */
+  add(messages: readonly NewMessage[]): Promise<readonly string[]>;
+  /** A relay with connections of its own, as another function instance would have. */
+  relay(options?: Partial<RelayOptions>, telemetry?: Telemetry): WorldRelay;
+  /** Counts of outbox rows by state. */
+  states(): Promise<Record<number, number>>;
+  stop(): Promise<void>;
+}
+
+export interface WorldRelay {
+  readonly store: OutboxStore;
+  /** One invocation with so much time. */
+  run(ms?: number): Promise<RelayReport>;
+  /** SIGTERM. */
+  abort(): void;
+}
+
+/** Waits that make a test quick: the shapes of the real ones, a tenth to a hundredth as long. */
+export const quick: Partial<RelayOptions> = {
+  retry: { firstSeconds: 0.2, factor: 2, maxSeconds: 1 },
+  breaker: { firstSeconds: 0.2, factor: 2, maxSeconds: 1 },
+  leaseMs: 3_000,
+  pollMs: 50,
+  mode: 'continuous',
+};
+
+export async function createRelayWorld(): Promise<RelayWorld> {
+  // The SDK wants credentials, whoever it talks to.
+  process.env['AWS_ACCESS_KEY_ID'] ??= 'local';
+  process.env['AWS_SECRET_ACCESS_KEY'] ??= 'local';
+  process.env['AWS_REGION'] ??= localAws.region;
+  const migrated = await createMigratedDatabase();
+  const sqs = await startSqs();
+  const gate = await openGate(sqs.endpoint);
+  const client = sqsClient({ endpoint: gate.url });
+  const destinations = new Map<string, Publisher>();
+  const outbox = postgresOutbox();
+  const pools: pg.Pool[] = [];
+  return {
+    ...migrated,
+    sqs,
+    gate,
+    async queue(destination, options = {}) {
+      const queue = await sqs.createQueue(destination, options);
+      const publisher = new SqsPublisher({
+        client,
+        url: queue.url,
+        fifo: options.fifo ?? false,
+        source: 'test',
+      });
+      destinations.set(destination, publisher as Publisher);
+      return queue;
+    },
+    destination(name, publisher) {
+      destinations.set(name, publisher);
+    },
+    async add(messages) {
+      const client = await migrated.pool.connect();
+      try {
+        await client.query('BEGIN');
+        const results = await outbox.add(client, messages);
+        await client.query('COMMIT');
+        return results.map((result) => result.id);
+      } finally {
+        client.release();
+      }
+    },
+    relay(options = {}, telemetry = silent) {
+      const pool = new pg.Pool({ connectionString: migrated.url, max: 4 });
+      pool.on('error', () => undefined);
+      pools.push(pool);
+      const store = postgresOutboxStore(pool, migrated.tables);
+      const stopping = new AbortController();
+      return {
+        store,
+        abort: () => stopping.abort(),
+        run: (ms = 20_000) =>
+          runRelay({
+            store,
+            destinations,
+            deadline: Deadline.in(ms),
+            signal: stopping.signal,
+            telemetry,
+            options: { ...relayDefaults, ...options },
+          }),
+      };
+    },
+    async states() {
+      const { rows } = await migrated.pool.query(
+        'SELECT state, count(*)::int AS count FROM outbox_messages GROUP BY state',
+      );
+      return Object.fromEntries(rows.map((row) => [row['state'], row['count']]));
+    },
+    async stop() {
+      await gate.stop();
+      await sqs.stop();
+      await Promise.all(pools.map((pool) => pool.end()));
+      client.destroy();
+      await migrated.drop();
+    },
+  };
+}
+
+/** Waits until something holds, looking every 20 ms; fails with what it was last. */
+export async function until<T>(
+  look: () => Promise<T> | T,
+  holds: (value: T) => boolean,
+  ms = 10_000,
+): Promise<T> {
+  const end = Date.now() + ms;
+  for (;;) {
+    const value = await look();
+    if (holds(value)) return value;
+    if (Date.now() > end) throw new Error(`still not so after ${ms} ms: ${JSON.stringify(value)}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
