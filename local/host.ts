@@ -190,6 +190,7 @@ function processEnvironment(name: string, instance: string, memoryMb: number): R
     AWS_EC2_METADATA_DISABLED: 'true',
     AWS_LAMBDA_FUNCTION_NAME: name,
     AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(memoryMb),
+    POWERTOOLS_SERVICE_NAME: name,
     // The SDK puts it into its user agent: at the fault gate one can see which process a request comes from.
     AWS_SDK_UA_APP_ID: instance,
     NODE_NO_WARNINGS: '1',

@@ -33,9 +33,14 @@ export class Narrator {
     this.#line(`bus ${bus}`, `${detailType} ${id} → ${where}`);
   }
 
-  /** A line that a function wrote. */
+  /** A line that a function wrote: its figures and its warnings are shown in short. */
   log(functionName: string, line: string): void {
-    if (this.#verbose) this.#line(functionName, `│ ${line}`);
+    if (this.#verbose) {
+      this.#line(functionName, `│ ${line}`);
+      return;
+    }
+    const said = inShort(line);
+    if (said !== undefined) this.#line(functionName, said);
   }
 
   #line(who: string, what: string): void {
@@ -65,6 +70,34 @@ function outcomeOf(result: unknown): string {
   if (statusCode !== undefined) return `${statusCode} ${body ?? ''}`;
   if (batchItemFailures && batchItemFailures.length > 0) return `${batchItemFailures.length} not taken`;
   return 'done';
+}
+
+/** What tells a person nothing new: each claimed message is published or handled, and the time is shown already. */
+const unsaid: ReadonlySet<string> = new Set(['Claimed', 'HandlerMs', 'Added', 'OldestDueAgeSeconds']);
+
+/** A metrics blob as its figures that are not zero, a warning as its text; undefined for everything else. */
+function inShort(line: string): string | undefined {
+  const blob = parse(line);
+  if (typeof blob['level'] === 'string' && ['WARN', 'ERROR'].includes(blob['level'])) {
+    return `${blob['level']} ${String(blob['message'])}`;
+  }
+  const { CloudWatchMetrics } = (blob['_aws'] ?? {}) as {
+    CloudWatchMetrics?: { Metrics: { Name: string }[] }[];
+  };
+  const figures = (CloudWatchMetrics ?? [])
+    .flatMap(({ Metrics }) => Metrics.map(({ Name }) => Name))
+    .filter((name) => !unsaid.has(name) && Number(blob[name]) > 0)
+    .map((name) => `${name} ${blob[name]}`);
+  return figures.length > 0 ? `${String(blob['lane'] ?? '')}: ${figures.join(', ')}` : undefined;
+}
+
+function parse(line: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(line);
+    return value !== null && typeof value === 'object' ? { ...value } : {};
+  } catch {
+    return {};
+  }
 }
 
 function firstLine(text: string): string {
