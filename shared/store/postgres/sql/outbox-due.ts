@@ -1,5 +1,5 @@
 import { bucketOf, type Names } from '../names.ts';
-import { paused, ready, unclaimed, waiting } from './outbox-predicates.ts';
+import { paused, ready, someCome, someReady, waiting } from './outbox-predicates.ts';
 
 /**
  * Lanes with due rows, and for each whether it is ready or to be probed. Paused lanes, and open ones whose pause or
@@ -8,12 +8,10 @@ import { paused, ready, unclaimed, waiting } from './outbox-predicates.ts';
 export function dueLanesSql(names: Names): string {
   return `
 WITH RECURSIVE ${readyLanes(names)}, ${waitingBuckets(names)}, due AS (
-  SELECT r.destination FROM ready_lanes AS r WHERE ${probe(names, `${ready('o')} AND o.destination = r.destination`)}
+  SELECT r.destination FROM ready_lanes AS r WHERE ${someReady(names, 'o.destination = r.destination')}
   UNION
-  SELECT w.destination FROM waiting_buckets AS w WHERE w.at <= now() AND ${probe(
-    names,
-    `${waiting('o')} AND o.next_attempt_at_utc <= now() AND o.destination = w.destination AND ${bucketOf('o')} = w.bucket`,
-  )}
+  SELECT w.destination FROM waiting_buckets AS w
+  WHERE w.at <= now() AND ${someCome(names, `o.destination = w.destination AND ${bucketOf('o')} = w.bucket`)}
 )
 SELECT due.destination, CASE WHEN l.open_until_utc IS NULL THEN 'ready' ELSE 'probe' END AS state
 FROM due LEFT JOIN ${names.lanes} AS l USING (destination)
@@ -38,7 +36,7 @@ WITH RECURSIVE ${readyLanes(names)}, ${waitingBuckets(names)}, closed AS (
   UNION ALL
   SELECT b.destination, b.locked_until_utc FROM ${names.leases} AS b
   WHERE b.locked_until_utc > now()
-    AND ${probe(names, `${ready('o')} AND o.destination = b.destination AND ${bucketOf('o')} = b.bucket`)}
+    AND ${someReady(names, `o.destination = b.destination AND ${bucketOf('o')} = b.bucket`)}
   UNION ALL
   SELECT o.destination, o.locked_until_utc FROM ${names.outbox} AS o WHERE o.state = 1 AND o.locked_until_utc > now()
   UNION ALL
@@ -72,8 +70,4 @@ function waitingBuckets(names: Names): string {
     ${select} AND (o.destination, ${bucketOf('o')}) > (last.destination, last.bucket) ${first}
   ) AS n
 )`;
-}
-
-function probe(names: Names, where: string): string {
-  return `(SELECT true FROM ${names.outbox} AS o WHERE ${where} AND ${unclaimed('o')} LIMIT 1)`;
 }

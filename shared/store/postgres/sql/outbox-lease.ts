@@ -1,6 +1,6 @@
 import { defaults } from '../../../delivery/defaults.ts';
 import { bucketOf, type Names } from '../names.ts';
-import { ready, unclaimed, waiting } from './outbox-predicates.ts';
+import { someCome, someReady } from './outbox-predicates.ts';
 
 /** Makes the lane's lease rows where they are missing. `$1` lane. In one order by all, so that two never wait for each other. */
 export function leaseRowsSql(names: Names): string {
@@ -19,9 +19,10 @@ ON CONFLICT DO NOTHING`;
  * each run would lock further rows, over the limit.
  */
 export function leaseSql(names: Names, options: { readonly named: boolean }): string {
+  const bucket = `o.destination = $1 AND ${bucketOf('o')} = l.bucket`;
   const wanted = options.named
     ? 'l.bucket = ANY ($5::int[])'
-    : `(${due(names, ready)} OR ${due(names, comeWaiting)})`;
+    : `(${someReady(names, bucket)} OR ${someCome(names, bucket)})`;
   return `
 UPDATE ${names.leases} AS taken
 SET lock_token = $3, locked_until_utc = clock_timestamp() + $4::float8 * interval '1 millisecond'
@@ -45,14 +46,4 @@ export function bucketsOfSql(names: Names): string {
   return `
 SELECT o.id, o.destination, ${bucketOf('o')}::int AS bucket FROM ${names.outbox} AS o
 WHERE o.id = ANY ($1::uuid[]) AND o.state < 2`;
-}
-
-function comeWaiting(alias: string): string {
-  return `${waiting(alias)} AND ${alias}.next_attempt_at_utc <= now()`;
-}
-
-/** One probe of an index per bucket. LIMIT instead of EXISTS, which the planner may turn into a scan of the whole lane. */
-function due(names: Names, where: (alias: string) => string): string {
-  return `(SELECT true FROM ${names.outbox} AS o
-    WHERE o.destination = $1 AND ${bucketOf('o')} = l.bucket AND ${where('o')} AND ${unclaimed('o')} LIMIT 1)`;
 }

@@ -1,4 +1,4 @@
-import type { Names } from '../names.ts';
+import { bucketOf, type Names } from '../names.ts';
 
 /**
  * The conditions of the outbox's partial indexes, word for word: the planner uses such an index only where the
@@ -26,8 +26,26 @@ export function unclaimed(alias: string): string {
 }
 
 /**
+ * Whether a row is due at once, as one probe of the index `ready`. `where` is over the alias `o`.
+ *
+ * ORDER BY makes the planner take the index: for any one row of many it would read the table from its beginning,
+ * through all its history. LIMIT instead of EXISTS: that it may turn into a join which reads the whole lane.
+ */
+export function someReady(names: Names, where: string): string {
+  return `(SELECT true FROM ${names.outbox} AS o WHERE ${ready('o')} AND ${unclaimed('o')} AND ${where}
+    ORDER BY o.destination, ${bucketOf('o')}, o.sequence LIMIT 1)`;
+}
+
+/** Whether a row that waited has come due, as one probe of the index `waiting`. */
+export function someCome(names: Names, where: string): string {
+  return `(SELECT true FROM ${names.outbox} AS o
+    WHERE ${waiting('o')} AND o.next_attempt_at_utc <= now() AND ${unclaimed('o')} AND ${where}
+    ORDER BY o.destination, ${bucketOf('o')}, o.next_attempt_at_utc LIMIT 1)`;
+}
+
+/**
  * Whether the first blocking row of a row's key stands before that row: true, false, or null where the key has none.
- * A subquery with LIMIT, not EXISTS: PostgreSQL would turn EXISTS into a join that reads every blocking row of the lane.
+ * One probe of the index `blocking`, by the same means as above.
  * A row without sequence comes last in its key.
  */
 export function blockedBefore(names: Names, alias: string): string {

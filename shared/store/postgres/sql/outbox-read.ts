@@ -32,7 +32,7 @@ export function readSql(
     branch(`${dueAt.ready('o')} AND o.sequence > l.after`, 'o.sequence'),
     ...(options.cursors
       ? []
-      : [branch(`${dueAt.ready('o')} AND o.sequence IS NULL AND l.after = ${fromStart}`, 'o.id')]),
+      : [branch(`${dueAt.ready('o')} AND o.sequence IS NULL AND l.after = ${fromStart}`, 'o.sequence')]),
     branch(dueAt.waiting('o'), 'o.next_attempt_at_utc'),
   ];
   return `
