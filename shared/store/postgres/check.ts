@@ -141,9 +141,8 @@ async function look(
       throw new SchemaError(migrationMissing(names, migrationFiles[0]), { cause: error });
     }
     if (state === '42501') {
-      const { schema } = names;
       throw new SchemaError(
-        `the login may not look at the schema's version (${(error as Error).message}): run GRANT USAGE ON SCHEMA ${schema} and GRANT SELECT ON ${names.version} to it`,
+        `the login may not look at the schema's version (${(error as Error).message}): run GRANT USAGE ON SCHEMA ${names.schema} TO <login>; GRANT SELECT ON TABLE ${names.version} TO <login>`,
         { cause: error },
       );
     }

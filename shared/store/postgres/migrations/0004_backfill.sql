@@ -14,7 +14,7 @@ CREATE TABLE IF NOT EXISTS {{schema}}.relaybox_backfill AS
   FROM {{outbox}} WHERE processed_at_utc IS NULL AND state IN (2, 3, 4)
   UNION ALL
   SELECT 'inbox end', id, row_number() OVER ()
-  FROM {{inbox}} WHERE processed_at_utc IS NULL AND state IN (2, 3, 4);
+  FROM {{inbox}} WHERE (processed_at_utc IS NULL AND state IN (2, 3, 4)) OR (state = 3 AND last_error IS NULL);
 CREATE INDEX IF NOT EXISTS relaybox_backfill_order ON {{schema}}.relaybox_backfill (task, number);
 
 -- step: number old outbox rows, in batches
@@ -56,8 +56,8 @@ BEGIN
 END $relaybox$;
 
 -- step: end old rows, in batches
--- The indexes of unfinished inbox rows, and retention, go by the end. When it was isn't known: now, so that nothing
--- is removed earlier than it was promised.
+-- The indexes of unfinished inbox rows, and retention, go by the end, and the list of Failed ones by their error. When
+-- the end was isn't known: now, so that nothing is removed earlier than it was promised.
 DO $relaybox$
 DECLARE
   done bigint := 0;
@@ -77,8 +77,9 @@ BEGIN
     SELECT array_agg(id) INTO ids FROM {{schema}}.relaybox_backfill
     WHERE task = 'inbox end' AND number > done AND number <= done + 1000;
     EXIT WHEN ids IS NULL;
-    UPDATE {{inbox}} SET processed_at_utc = clock_timestamp()
-    WHERE id = ANY (ids) AND processed_at_utc IS NULL AND state IN (2, 3, 4);
+    UPDATE {{inbox}} SET processed_at_utc = coalesce(processed_at_utc, clock_timestamp()),
+      last_error = CASE WHEN state = 3 THEN coalesce(last_error, 'Failed before Relaybox') ELSE last_error END
+    WHERE id = ANY (ids) AND state IN (2, 3, 4);
     COMMIT;
     done := done + 1000;
   END LOOP;
