@@ -17,7 +17,7 @@ import { headOf, sameKey } from './inbox-keys.ts';
  */
 export function leaseKeys(names: Names): string {
   const candidates = (due: string, order: string): string => `
-  SELECT consumer, source, partition_key, head_sequence
+  SELECT ctid AS place_on_disk, head_sequence
   FROM ${names.keys}
   WHERE consumer = $1 AND head_type = $2 AND NOT blocked AND ${due} AND locked_until_utc <= now() AND ${notPaused(names)}
   ORDER BY ${order} LIMIT $3 FOR UPDATE SKIP LOCKED`;
@@ -29,7 +29,7 @@ WITH ready AS MATERIALIZED (${candidates('next_attempt_at_utc IS NULL', 'head_se
 )
 UPDATE ${names.keys} AS k
 SET lock_token = gen_random_uuid(), locked_until_utc = clock_timestamp() + $4 * interval '1 millisecond'
-FROM chosen AS c WHERE ${sameKey('k', 'c')}
+FROM chosen AS c WHERE k.ctid = c.place_on_disk
 RETURNING k.source, k.partition_key, k.lock_token AS token`;
 }
 

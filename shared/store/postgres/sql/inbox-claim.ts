@@ -53,11 +53,12 @@ export function claimSet(maxRetries: string): string {
  *
  * Candidates are locked in the indexes' order with SKIP LOCKED, so that two claims at once find different rows; a row
  * that was settled since the snapshot is checked again once it is locked. The sets are materialised, else the planner
- * could run their LIMIT once per row of the update.
+ * could run their LIMIT once per row of the update. The update finds its rows by their place, which the lock keeps: no
+ * second look into an index. One that was moved between snapshot and lock is left for the next claim.
  */
 export function claimUnkeyed(names: Names): string {
   const candidates = (due: string, order: string): string => `
-  SELECT id, sequence, octet_length(payload) AS bytes, state, retry_count, max_retries, lost_leases
+  SELECT ctid AS place_on_disk, id, sequence, octet_length(payload) AS bytes, state, retry_count, max_retries, lost_leases
   FROM ${names.inbox}
   WHERE consumer = $1 AND message_type = $2 AND processed_at_utc IS NULL AND partition_key IS NULL AND ${due}
     AND ${free} AND (NOT $7 OR (state = 0 AND lost_leases = 0)) AND ${notPaused(names)}
@@ -71,7 +72,7 @@ WITH ready AS MATERIALIZED (${candidates('next_attempt_at_utc IS NULL', 'sequenc
 ), ended AS (
   UPDATE ${names.inbox} AS i SET state = 3, processed_at_utc = clock_timestamp(), last_error = ${killedReason},
     lock_token = NULL, locked_until_utc = NULL, lost_leases = i.lost_leases + 1
-  FROM found AS f WHERE i.id = f.id AND f.doomed
+  FROM found AS f WHERE i.ctid = f.place_on_disk AND f.doomed
   RETURNING i.id
 ), live AS (
   SELECT * FROM found WHERE NOT doomed
@@ -80,7 +81,7 @@ WITH ready AS MATERIALIZED (${candidates('next_attempt_at_utc IS NULL', 'sequenc
 ), claimed AS (
   UPDATE ${names.inbox} AS i SET ${claimSet('$6::int')},
     lock_token = gen_random_uuid(), locked_until_utc = clock_timestamp() + $5 * interval '1 millisecond'
-  FROM chosen AS c WHERE i.id = c.id
+  FROM chosen AS c WHERE i.ctid = c.place_on_disk
   RETURNING ${claimedColumns}, c.alone
 )
 SELECT (SELECT count(*)::int FROM ended) AS ended, c.*
