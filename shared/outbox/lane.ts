@@ -14,9 +14,6 @@ import { type BatchOutcome, type SendOptions, sendBatch } from './send.ts';
 /** Rows that committed late, below what was read, are looked for so often while a lease is held. */
 const REWIND_MS = 3_000;
 
-/** Messages that one probe gives another turn, and witnesses it calls. */
-const SUSPECTS = 8;
-
 /** How one visit to a lane ended. */
 export interface LaneVisit {
   /** Messages whose outcome was written. */
@@ -103,55 +100,26 @@ export class LaneSession {
     return undefined;
   }
 
-  /**
-   * Tries the destination with one message that no earlier probe has tried. Where it passes, those that were tried in
-   * vain have another turn, each alone: one that fails again, while others pass, is what failed, not the destination.
-   * A long outage would otherwise charge everything that its probes happened to take.
-   */
-  async probe(probe: Probe): Promise<'passed' | 'untried' | NonNullable<BatchOutcome['unavailable']>> {
-    const suspects = await this.#readFor(probe, { only: probe.tried.slice(0, SUSPECTS) });
-    const keys = new Set(suspects.flatMap(({ partitionKey }) => partitionKey ?? []));
-    // A key's next message must not pass the one that was tried.
-    const others = (await this.#readFor(probe, { except: probe.tried })).filter(
-      ({ partitionKey }) => partitionKey === null || !keys.has(partitionKey),
-    );
-    const [message = suspects[0], ...witnesses] = others;
-    if (!message) return 'untried';
-    const answered = performance.now();
-    const first = await this.#sendAndSettle([message]);
-    if (first.unavailable) return first.unavailable;
-    if (decidedOf(first) === 0) return 'untried';
-    const again = suspects.filter((suspect) => suspect !== message);
-    if (again.length === 0) return 'passed';
-    const second = await this.#sendAndSettle([...again, ...witnesses], {
-      suspects: new Set(again.map(({ id }) => id)),
-      answered,
-      parallelism: 1,
-    });
-    return second.unavailable ?? 'passed';
-  }
-
-  async #readFor(
+  /** Reads in the name of a probe: of an open lane, which otherwise answers nothing. */
+  async readFor(
     probe: Probe,
-    which: { readonly only: readonly string[] } | { readonly except: readonly string[] },
+    which: { readonly limit: number } & (
+      | { readonly only: readonly string[] }
+      | { readonly except: readonly string[] }
+    ),
   ): Promise<readonly ClaimedOutboxMessage[]> {
-    if ('only' in which && which.only.length === 0) return [];
-    const { messages } = await this.#context.store.read(this.#lease, {
-      limit: SUSPECTS,
-      maxBytes: this.#context.options.maxBytes,
-      after: new Map(),
-      probe,
-      ...which,
-    });
-    return messages;
+    const { maxBytes } = this.#context.options;
+    const request = { maxBytes, after: new Map<number, string>(), probe, ...which };
+    return (await this.#context.store.read(this.#lease, request)).messages;
   }
 
-  async #sendAndSettle(
+  /** Sends a batch and writes its outcome, with nothing else under way. `judge` may think again before it is written. */
+  async sendAndSettle(
     messages: readonly ClaimedOutboxMessage[],
     changes: Partial<SendOptions> = {},
+    judge: (outcome: BatchOutcome) => BatchOutcome = (outcome) => outcome,
   ): Promise<BatchOutcome> {
-    const sent = await this.#send(messages, changes);
-    const outcome = changes.suspects ? withVerdict(sent, messages, changes.suspects) : sent;
+    const outcome = judge(await this.#send(messages, changes));
     this.#apply(await this.#settle(messages, outcome));
     return outcome;
   }
@@ -280,20 +248,4 @@ export class LaneSession {
 /** Messages of a batch that something was decided about. */
 export function decidedOf(outcome: BatchOutcome): number {
   return outcome.published.length + outcome.failed.length + outcome.rejected.length;
-}
-
-/**
- * Where there was nothing left to send as a witness, a single suspect that failed before and after another passed is
- * charged all the same: a lane with little traffic would never be rid of it.
- */
-function withVerdict(
-  outcome: BatchOutcome,
-  messages: readonly ClaimedOutboxMessage[],
-  suspects: ReadonlySet<string>,
-): BatchOutcome {
-  const [id, ...more] = outcome.unavailable?.tried ?? [];
-  const message = messages.find((candidate) => candidate.id === id);
-  if (!message || !outcome.unavailable || more.length > 0 || messages.length > suspects.size) return outcome;
-  const failed = { message, reason: `${outcome.unavailable.reason} (before and after another passed)` };
-  return { ...outcome, failed: [...outcome.failed, failed], unavailable: undefined };
 }

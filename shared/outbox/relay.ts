@@ -6,6 +6,7 @@ import { inParallel } from '../delivery/parallel.ts';
 import type { Publisher } from '../publish/publisher.ts';
 import type { DueLane, Probe } from '../store/outbox-store.ts';
 import { LaneSession } from './lane.ts';
+import { tryLane } from './probe.ts';
 import type { RelayContext } from './relay-options.ts';
 
 /** What one run of the relay did. */
@@ -103,7 +104,7 @@ class Relay {
       buckets: everyBucket,
     });
     try {
-      const verdict = (await session?.probe(probe)) ?? 'untried';
+      const verdict = session ? await tryLane(session, probe) : 'untried';
       if (verdict === 'untried') await store.probeAbandoned(probe);
       else if (verdict === 'passed') await store.probePassed(probe);
       else await store.probeFailed(probe, { ...verdict, pauseSeconds });
