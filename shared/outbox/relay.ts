@@ -4,7 +4,7 @@ import { Deadline } from '../delivery/deadline.ts';
 import { defaults } from '../delivery/defaults.ts';
 import { inParallel } from '../delivery/parallel.ts';
 import type { Publisher } from '../publish/publisher.ts';
-import type { DueLane, Probe } from '../store/outbox-store.ts';
+import type { DueLane } from '../store/outbox-store.ts';
 import { LaneSession } from './lane.ts';
 import { tryLane } from './probe.ts';
 import type { RelayContext } from './relay-options.ts';
