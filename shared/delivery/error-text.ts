@@ -1,0 +1,51 @@
+import { storable } from '../message/text.ts';
+
+const CAUSES = 3;
+
+/**
+ * What a person needs of an error, for a column or a log: names, messages and causes, no stack, storable, and without
+ * what looks like a secret. Never throws, whatever was thrown.
+ */
+export function errorText(error: unknown): string {
+  const parts: string[] = [];
+  let current = error;
+  for (let depth = 0; depth <= CAUSES && current !== undefined && current !== null; depth++) {
+    parts.push(described(current));
+    current = current instanceof Error ? current.cause : undefined;
+  }
+  return storable(withoutSecrets(parts.join(' ← ')) || `nothing was thrown (${String(error)})`);
+}
+
+function described(error: unknown): string {
+  try {
+    if (!(error instanceof Error))
+      return typeof error === 'string' ? error : (JSON.stringify(error) ?? typeof error);
+    const { code } = error as { readonly code?: unknown };
+    // Ours are sentences for a person as they are.
+    if (typeof code === 'string' && code.startsWith('RELAYBOX_')) return error.message;
+    const known = typeof code === 'string' || typeof code === 'number' ? ` (${code})` : '';
+    return `${error.name}: ${error.message}${known}`;
+  } catch {
+    return `something that can't be described (${typeof error})`;
+  }
+}
+
+const secrets: readonly [RegExp, string][] = [
+  // Credentials in a URL.
+  [/([a-z][a-z0-9+.-]*:\/\/)[^\s/@]+@/gi, '$1***@'],
+  // name=value and "name": "value", as drivers and services quote their settings.
+  [
+    /(["']?\b(?:password|passwd|pwd|secret|secret_?access_?key|client_?secret|api_?key|access_?token|session_?token|authorization|x-amz-security-token|x-amz-signature|x-amz-credential)["']?\s*[=:]\s*)("[^"]*"|'[^']*'|(?:(?:bearer|basic)\s+)?[^\s,;&"']+)/gi,
+    '$1***',
+  ],
+  [/\b(bearer|basic)\s+[a-z0-9+/._~=-]{8,}/gi, '$1 ***'],
+  // Access key ids of AWS.
+  [/\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g, '***'],
+];
+
+function withoutSecrets(text: string): string {
+  // A huge text isn't searched as a whole: what is kept of it is far less.
+  let clean = text.slice(0, 20_000);
+  for (const [pattern, instead] of secrets) clean = clean.replace(pattern, instead);
+  return clean;
+}

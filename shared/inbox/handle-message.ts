@@ -1,0 +1,61 @@
+import type { Telemetry } from '../delivery/telemetry.ts';
+import type { Message } from '../message/message.ts';
+import type { ClaimedInboxMessage, InboxStore } from '../store/inbox-store.ts';
+import { classify } from './attempt.ts';
+import { callHandler, type Handling, messageLogger, readMessage } from './context.ts';
+import { type AttemptEnd, type AttemptOptions, transact } from './transact.ts';
+
+/** What handling one message takes. */
+export interface HandleMessageOptions<Payload, Tx, Outbox>
+  extends Handling<Payload, Tx, Outbox>,
+    Omit<AttemptOptions<Tx>, 'begin'> {
+  readonly store: Pick<InboxStore<Tx>, 'begin' | 'markProcessed'>;
+  readonly telemetry: Telemetry;
+}
+
+/**
+ * Handles one claimed message: the handler's writes, its outbox messages and the Processed mark commit together or not
+ * at all. Answers the types that come next in its key; `undone` where the lease was lost. Never rejects.
+ */
+export async function handleMessage<Payload, Tx, Outbox>(
+  claimed: ClaimedInboxMessage,
+  options: HandleMessageOptions<Payload, Tx, Outbox>,
+): Promise<AttemptEnd<readonly string[]>> {
+  const { store, handler, bind, telemetry } = options;
+  let message: Message<Payload>;
+  try {
+    message = await readMessage(unread(claimed), options);
+  } catch (error) {
+    return { kind: 'failure', failure: classify(error) };
+  }
+  let committed: (() => Promise<void>) | undefined;
+  const end = await transact<Tx, readonly string[]>(
+    { ...options, begin: (limits) => store.begin(limits) },
+    async (transaction, signal) => {
+      const bound = bind(transaction);
+      committed = async () => await bound.committed?.();
+      const logger = messageLogger(telemetry.logger, message);
+      const tools = { tx: bound.tx, outbox: bound.outbox, signal, logger };
+      await callHandler(handler, message, claimed.headers, tools);
+      const marked = await store.markProcessed(transaction, claimed);
+      return { commit: marked !== undefined, value: marked?.nextTypes ?? [] };
+    },
+  );
+  if (end.kind === 'committed') await committed?.();
+  return end;
+}
+
+function unread(claimed: ClaimedInboxMessage) {
+  const { externalMessageId, source, messageType, headers, attempt, createdAt, payload } = claimed;
+  return {
+    id: externalMessageId,
+    source,
+    messageType,
+    headers,
+    correlationId: claimed.correlationId ?? undefined,
+    partitionKey: claimed.partitionKey ?? undefined,
+    attempt,
+    createdAt,
+    text: payload,
+  };
+}

@@ -1,0 +1,168 @@
+import { errorText } from '../delivery/error-text.ts';
+import type { Failure } from '../delivery/failure.ts';
+import type { Transaction, TransactionLimits } from '../store/inbox-store.ts';
+import { classify } from './attempt.ts';
+
+/** How one attempt ended. */
+export type AttemptEnd<T> =
+  | { readonly kind: 'committed'; readonly value: T }
+  /** The work itself said that nothing of it must stay. */
+  | { readonly kind: 'undone'; readonly value: T }
+  | { readonly kind: 'failure'; readonly failure: Failure };
+
+/** What an attempt is given. */
+export interface AttemptOptions<Tx> {
+  readonly begin: (limits: TransactionLimits) => Promise<Transaction<Tx>>;
+  /** Milliseconds after which nothing of the attempt can take effect any more. */
+  readonly limitMs: number;
+  /**
+   * True where a new invocation could give it no more time: then running out of it is a failure, and counts. Else it
+   * is an interruption, and the next attempt has more.
+   */
+  readonly fullTime: boolean;
+  /** Shutdown. What runs may go on for `drainMs`. */
+  readonly signal: AbortSignal;
+  readonly drainMs: number;
+}
+
+/** The work of an attempt; its transaction is committed where it answers `commit`. */
+export type AttemptWork<Tx, T> = (
+  transaction: Transaction<Tx>,
+  signal: AbortSignal,
+) => Promise<{ readonly commit: boolean; readonly value: T }>;
+
+/**
+ * Runs work in a transaction of its own, bounded in time. When the time is nearly up the work is told, by its signal;
+ * when it is up the connection is closed under it, so that work which goes on can have no effect. Never rejects.
+ */
+export async function transact<Tx, T>(
+  options: AttemptOptions<Tx>,
+  work: AttemptWork<Tx, T>,
+): Promise<AttemptEnd<T>> {
+  const attempt = new Attempt(options, work);
+  try {
+    return await Promise.race([attempt.run(), attempt.timeUp]);
+  } finally {
+    attempt.forget();
+  }
+}
+
+class Attempt<Tx, T> {
+  /** Answers once the time is up and the transaction is out of the work's reach. */
+  readonly timeUp: Promise<AttemptEnd<T>>;
+  readonly #options: AttemptOptions<Tx>;
+  readonly #work: AttemptWork<Tx, T>;
+  readonly #told = new AbortController();
+  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #shutdown = (): void => this.#schedule(Math.min(this.#options.drainMs, this.#options.limitMs));
+  #transaction: Transaction<Tx> | undefined;
+  #over = false;
+  #committing: Promise<AttemptEnd<T>> | undefined;
+  #end: (end: AttemptEnd<T>) => void = () => undefined;
+
+  constructor(options: AttemptOptions<Tx>, work: AttemptWork<Tx, T>) {
+    this.#options = options;
+    this.#work = work;
+    this.timeUp = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+    this.#schedule(options.limitMs);
+    if (options.signal.aborted) this.#shutdown();
+    else options.signal.addEventListener('abort', this.#shutdown, { once: true });
+  }
+
+  forget(): void {
+    this.#options.signal.removeEventListener('abort', this.#shutdown);
+    for (const timer of this.#timers) clearTimeout(timer);
+  }
+
+  async run(): Promise<AttemptEnd<T>> {
+    let transaction: Transaction<Tx>;
+    try {
+      transaction = await this.#options.begin(limitsOf(this.#options.limitMs));
+    } catch (error) {
+      return unavailable(error);
+    }
+    if (this.#over) {
+      // Nobody waits for this any more, and nobody may use it.
+      await transaction.destroy();
+      return this.#outOfTime();
+    }
+    this.#transaction = transaction;
+    try {
+      const { commit, value } = await this.#work(transaction, this.#told.signal);
+      if (this.#over) return this.#outOfTime();
+      if (!commit) {
+        await transaction.rollback();
+        return { kind: 'undone', value };
+      }
+      this.#committing = this.#commit(transaction, value);
+      return await this.#committing;
+    } catch (error) {
+      return await this.#failed(transaction, error);
+    }
+  }
+
+  /** A commit without an answer may have happened. It is not tried again, and what follows is fenced. */
+  async #commit(transaction: Transaction<Tx>, value: T): Promise<AttemptEnd<T>> {
+    try {
+      await transaction.commit();
+      return { kind: 'committed', value };
+    } catch (error) {
+      const { code } = error as { readonly code?: unknown };
+      if (code === 'RELAYBOX_DATABASE_UNAVAILABLE') return unavailable(error);
+      return { kind: 'failure', failure: classify(error) };
+    }
+  }
+
+  async #failed(transaction: Transaction<Tx>, error: unknown): Promise<AttemptEnd<T>> {
+    if (this.#over) return this.#outOfTime();
+    const usable = (await transaction.usable?.()) ?? true;
+    await transaction.rollback();
+    if (!usable) return unavailable(error);
+    // Told to stop, it stopped: that is no failure of its own, whatever it threw.
+    if (this.#told.signal.aborted) return this.#outOfTime();
+    return { kind: 'failure', failure: classify(error) };
+  }
+
+  #schedule(afterMs: number): void {
+    // A timer of more than 24 days would go off at once.
+    const ms = Math.max(0, Math.min(afterMs, 2_147_483_647));
+    const graceMs = Math.min(1_000, ms / 10);
+    const tell = (): void => this.#told.abort(new Error('the time for this message is up'));
+    this.#timers.push(setTimeout(tell, ms - graceMs));
+    this.#timers.push(setTimeout(() => this.#cut(), ms));
+  }
+
+  async #cut(): Promise<void> {
+    if (this.#over) return;
+    this.#over = true;
+    this.#told.abort(new Error('the time for this message is up'));
+    await this.#transaction?.destroy();
+    this.#end((await this.#committing) ?? this.#outOfTime());
+  }
+
+  #outOfTime(): AttemptEnd<T> {
+    const { fullTime, limitMs, signal } = this.#options;
+    if (signal.aborted) return interrupted('the process was told to stop');
+    if (!fullTime) return interrupted('the time of its invocation was up');
+    const seconds = Math.round(limitMs / 100) / 10;
+    const reason = `the handler did not end within ${seconds} s, all the time that its function and its lease leave it`;
+    return { kind: 'failure', failure: { kind: 'failed', reason } };
+  }
+}
+
+/** The server ends by itself what a killed or frozen function leaves; a statement ends early enough to be told about. */
+function limitsOf(limitMs: number): TransactionLimits {
+  const ms = Math.max(1, Math.floor(limitMs));
+  const statementMs = Math.max(1, ms - Math.min(500, Math.floor(ms / 10)));
+  return { idleMs: ms, lockMs: statementMs, statementMs };
+}
+
+function unavailable<T>(error: unknown): AttemptEnd<T> {
+  return { kind: 'failure', failure: { kind: 'unavailable', reason: errorText(error) } };
+}
+
+function interrupted<T>(reason: string): AttemptEnd<T> {
+  return { kind: 'failure', failure: { kind: 'interrupted', reason } };
+}

@@ -1,0 +1,400 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { Deadline } from '../../shared/delivery/deadline.ts';
+import { Rejected, RetryAfter } from '../../shared/message/errors.ts';
+import { handlerOf, recorder, type TestHandler } from '../support/handling.ts';
+import { createInbox, inboxRow } from '../support/inbox.ts';
+
+const db = await createInbox();
+afterAll(() => db.drop());
+beforeEach(() =>
+  db.pool.query(
+    'DROP TABLE IF EXISTS effects; CREATE TABLE effects (id text); TRUNCATE inbox_messages, inbox_keys, outbox_messages',
+  ),
+);
+
+const { store } = db;
+const handle = handlerOf(store);
+
+const write: TestHandler = async (message, { tx }) => {
+  await tx.query('INSERT INTO effects (id) VALUES ($1)', [message.id]);
+};
+const effects = async () => (await db.rows('SELECT id FROM effects ORDER BY id')).map((row) => row['id']);
+const states = async () =>
+  await db.rows('SELECT state, retry_count, last_error FROM inbox_messages ORDER BY sequence');
+const nothing = { claimed: 0, handled: 0, retried: 0, failed: 0, released: 0, lost: 0 };
+
+describe('what a handler writes takes effect exactly once', () => {
+  test('its rows, its outbox messages and the Processed mark commit together', async () => {
+    const row = inboxRow({
+      payload: '{"n":1}',
+      headers: { tenant: 't', 'relaybox-hops': '2', traceparent: '00-aa-bb-01', 'relaybox-source': 'wire' },
+      correlationId: 'c',
+      partitionKey: 'k',
+    });
+    await store.ingest([row]);
+    const seen: unknown[] = [];
+    const telemetry = recorder();
+    const report = await handle(
+      async (message, { tx, outbox, signal, logger }) => {
+        seen.push(message, signal.aborted);
+        logger.info('working');
+        await tx.query('INSERT INTO effects (id) VALUES ($1)', [message.id]);
+        await outbox.add({ destination: 'events', messageType: 'invoice.created', payload: {} });
+      },
+      { telemetry },
+    );
+    expect(report).toEqual({ ...nothing, claimed: 1, handled: 1, workLeft: false, unavailable: undefined });
+    expect(seen).toEqual([
+      {
+        id: row.externalMessageId,
+        source: 'shop',
+        messageType: 'order.placed',
+        payload: { n: 1 },
+        headers: { tenant: 't', traceparent: '00-aa-bb-01' },
+        correlationId: 'c',
+        partitionKey: 'k',
+        attempt: 1,
+        createdAt: expect.stringMatching(/Z$/),
+      },
+      false,
+    ]);
+    expect(await effects()).toEqual([row.externalMessageId]);
+    const [added] = await db.rows('SELECT message_type, headers FROM outbox_messages');
+    expect(added).toEqual({
+      message_type: 'invoice.created',
+      headers: { 'relaybox-hops': '3', traceparent: '00-aa-bb-01' },
+    });
+    expect(telemetry.counts).toMatchObject({ Claimed: 1, Handled: 1 });
+    expect(telemetry.lines).toContain(
+      `working ${JSON.stringify({ messageId: row.externalMessageId, messageType: 'order.placed', attempt: 1 })}`,
+    );
+  });
+
+  test('nothing of an attempt that throws stays; the third one succeeds', async () => {
+    await store.ingest([inboxRow()]);
+    const attempts: number[] = [];
+    const report = await handle(async (message, tools) => {
+      attempts.push(message.attempt);
+      await write(message, tools);
+      await tools.outbox.add({ destination: 'events', messageType: 'x', payload: message.attempt });
+      if (message.attempt < 3) throw new Error(`attempt ${message.attempt}`);
+    });
+    expect(attempts).toEqual([1, 2, 3]);
+    expect(report).toMatchObject({ claimed: 3, handled: 1, retried: 2 });
+    expect(await effects()).toHaveLength(1);
+    expect(await db.rows('SELECT payload FROM outbox_messages')).toEqual([{ payload: '3' }]);
+    expect(await states()).toEqual([{ state: 2, retry_count: 2, last_error: null }]);
+  });
+
+  test('a handler that swallows a statement’s error has not succeeded', async () => {
+    await store.ingest([inboxRow({ maxRetries: 0 })]);
+    const report = await handle(async (message, tools) => {
+      await write(message, tools);
+      await tools.tx.query('SELECT no_such_function()').catch(() => undefined);
+    });
+    expect(report).toMatchObject({ handled: 0, failed: 1 });
+    expect(await effects()).toEqual([]);
+  });
+
+  test('runs beside each other share the work', async () => {
+    const rows = Array.from({ length: 40 }, (_, n) => inboxRow({ partitionKey: n % 2 ? `k${n % 6}` : null }));
+    await store.ingest(rows);
+    const reports = await Promise.all([1, 2, 3].map(() => handle(write, { batchSize: 5 })));
+    // One that found every key in another's hands has ended; the rest is the others'.
+    await handle(write);
+    expect(reports.reduce((sum, report) => sum + report.lost, 0)).toBe(0);
+    expect(await effects()).toEqual(rows.map((row) => row.externalMessageId).sort());
+  });
+});
+
+describe('a handler says what becomes of a failure', () => {
+  test('`Rejected` ends the message at once, `RetryAfter` chooses the time', async () => {
+    await store.ingest([inboxRow(), inboxRow(), inboxRow()]);
+    const errors = [new Rejected('no such customer'), new RetryAfter(30), new Error('oops')];
+    const report = await handle(
+      () => {
+        throw errors.shift();
+      },
+      { retry: { firstSeconds: 200, factor: 2, maxSeconds: 300 }, parallelism: 1 },
+    );
+    expect(report).toMatchObject({ failed: 1, retried: 2, workLeft: false });
+    const rows = await db.rows(
+      `SELECT state, last_error, round(extract(epoch FROM next_attempt_at_utc - now()))::int AS wait FROM inbox_messages ORDER BY sequence`,
+    );
+    expect(rows[0]).toMatchObject({ state: 3, last_error: 'no such customer' });
+    expect(rows[1]).toMatchObject({ state: 0, wait: expect.any(Number) });
+    expect(Number(rows[1]?.['wait'])).toBeGreaterThan(28);
+    expect(Number(rows[1]?.['wait'])).toBeLessThanOrEqual(30);
+    // A fifth of the first wait is jitter.
+    expect(Number(rows[2]?.['wait'])).toBeGreaterThanOrEqual(158);
+    expect(Number(rows[2]?.['wait'])).toBeLessThanOrEqual(200);
+  });
+
+  test('it is Failed after its retries, with the last error and without secrets or what no column holds', async () => {
+    await store.ingest([inboxRow({ maxRetries: 9 })]);
+    const report = await handle(
+      () => {
+        throw new Error('at postgres://me:s3cret@db/app, password=hunter2\0\ud800', {
+          cause: new Error('Authorization: Bearer abcdefghijklmnop'),
+        });
+      },
+      { maxRetries: 1 },
+    );
+    expect(report).toMatchObject({ claimed: 2, retried: 1, failed: 1 });
+    const [row] = await states();
+    expect(row).toMatchObject({ state: 3, retry_count: 2 });
+    expect(row?.['last_error']).toBe(
+      'Error: at postgres://***@db/app, password=*** ← Error: Authorization: ***',
+    );
+  });
+
+  test('a payload that is no JSON, or not as the schema wants it, is rejected without a transaction and without quoting it', async () => {
+    const schema = z.object({ lines: z.array(z.object({ price: z.coerce.number() })), id: z.string() });
+    await store.ingest([
+      inboxRow({ payload: 'secret text' }),
+      inboxRow({ payload: '{"id":4711,"lines":[{"price":1},{"price":"secret"}]}' }),
+      inboxRow({ payload: '{"id":"a","lines":[{"price":"7"}]}' }),
+    ]);
+    const seen: unknown[] = [];
+    const report = await handle<z.infer<typeof schema>>(
+      (message) => void seen.push(message.payload.lines[0]?.price),
+      {
+        schema,
+      },
+    );
+    expect(report).toMatchObject({ handled: 1, failed: 2 });
+    expect(seen).toEqual([7]);
+    const errors = (await states()).map((row) => row['last_error']);
+    expect(errors[0]).toContain('payload is not JSON');
+    expect(errors[1]).toContain('at lines[1].price, id (2 issues)');
+    expect(errors[2]).toBeNull();
+    expect(errors.join()).not.toMatch(/secret|4711/);
+  });
+
+  test('with `raw` the handler gets the text as it is', async () => {
+    await store.ingest([inboxRow({ payload: 'a;b' })]);
+    const seen: unknown[] = [];
+    await handle((message) => void seen.push(message.payload), { raw: true });
+    expect(seen).toEqual(['a;b']);
+  });
+});
+
+describe('time that runs out', () => {
+  test('a handler that ignores its signal is cut off; its later writes fail, and the attempt counts', async () => {
+    await store.ingest([inboxRow()]);
+    let late: Promise<unknown> = Promise.resolve();
+    const report = await handle(
+      (message, tools) => {
+        late = (async () => {
+          await write(message, tools);
+          await sleep(600);
+          await write(message, tools);
+        })();
+        return late;
+      },
+      { deadline: Deadline.in(450) },
+    );
+    expect(report).toMatchObject({ claimed: 1, handled: 0, retried: 1, workLeft: true });
+    await expect(late).rejects.toThrow();
+    expect(await effects()).toEqual([]);
+    const [row] = await states();
+    expect(row).toMatchObject({ state: 0, retry_count: 1 });
+    expect(row?.['last_error']).toContain('the handler did not end within 0.4 s');
+  });
+
+  test('one that was begun late is given back, uncounted', async () => {
+    await store.ingest([inboxRow(), inboxRow(), inboxRow()]);
+    const report = await handle(
+      async (message, tools) => {
+        const first = (await effects()).length === 0;
+        if (!first) await sleep(5_000, undefined, { signal: tools.signal });
+        await sleep(first ? 200 : 0);
+        await write(message, tools);
+      },
+      { deadline: Deadline.in(800), parallelism: 1 },
+    );
+    expect(report).toMatchObject({ claimed: 3, handled: 1, retried: 0, released: 2, workLeft: true });
+    expect((await states()).map((row) => row['retry_count'])).toEqual([0, 0, 0]);
+  });
+
+  test('without time nothing is claimed, and 0 or less is a valid time', async () => {
+    await store.ingest([inboxRow()]);
+    for (const ms of [50, 0, -1_000]) {
+      expect(await handle(write, { deadline: Deadline.in(ms) })).toMatchObject({
+        claimed: 0,
+        workLeft: true,
+      });
+    }
+    expect(await states()).toEqual([{ state: 0, retry_count: 0, last_error: null }]);
+  });
+
+  test('at shutdown what runs may end, and the rest is given back', async () => {
+    await store.ingest([inboxRow(), inboxRow(), inboxRow()]);
+    const stop = new AbortController();
+    const report = await handle(
+      async (message, tools) => {
+        stop.abort();
+        await sleep(50);
+        await write(message, tools);
+      },
+      { signal: stop.signal, parallelism: 1 },
+    );
+    expect(report).toMatchObject({ claimed: 3, handled: 1, released: 2, workLeft: true });
+    const cut = await handle(() => sleep(5_000), {
+      signal: AbortSignal.timeout(50),
+      drainMs: 50,
+      parallelism: 2,
+    });
+    expect(cut).toMatchObject({ claimed: 2, handled: 0, retried: 0, released: 2 });
+  });
+
+  test('the lease bounds a handler as the invocation does', async () => {
+    await store.ingest([inboxRow({ maxRetries: 0 })]);
+    const told: boolean[] = [];
+    const report = await handle(
+      async (_, { signal }) => {
+        await sleep(5_000, undefined, { signal }).catch(() => undefined);
+        told.push(signal.aborted);
+        throw new Error('aborted');
+      },
+      { leaseMs: 400 },
+    );
+    expect(told).toEqual([true]);
+    expect(report).toMatchObject({ failed: 1, lost: 0 });
+  });
+
+  test('a lease that is lost while the handler runs undoes what it wrote', async () => {
+    await store.ingest([inboxRow()]);
+    const telemetry = recorder();
+    let times = 0;
+    const report = await handle(
+      async (message, tools) => {
+        await write(message, tools);
+        if (++times === 1)
+          await db.pool.query(`UPDATE inbox_messages SET locked_until_utc = now() - interval '1 s'`);
+      },
+      { telemetry },
+    );
+    expect(report).toMatchObject({ claimed: 2, handled: 1, lost: 1 });
+    expect(telemetry.counts.LostLeases).toBe(1);
+    expect(await effects()).toHaveLength(1);
+  });
+});
+
+describe('a database that goes away is no failure of the message', () => {
+  test('a connection that the server ends gives the messages back, uncounted, and ends the run', async () => {
+    await store.ingest([inboxRow(), inboxRow(), inboxRow()]);
+    const report = await handle(
+      async (message, tools) => {
+        await write(message, tools);
+        const { rows } = await tools.tx.query('SELECT pg_backend_pid() AS pid');
+        await db.pool.query('SELECT pg_terminate_backend($1)', [rows[0].pid]);
+        await write(message, tools);
+      },
+      { parallelism: 1 },
+    );
+    expect(report).toMatchObject({ claimed: 3, handled: 0, retried: 0, released: 3, workLeft: true });
+    expect(report.unavailable).toBeDefined();
+    expect((await states()).map((row) => [row['state'], row['retry_count']])).toEqual([
+      [0, 0],
+      [0, 0],
+      [0, 0],
+    ]);
+    expect(await effects()).toEqual([]);
+  });
+
+  test('an error that only looks like one of the database’s counts', async () => {
+    await store.ingest([inboxRow({ maxRetries: 0 })]);
+    const report = await handle(() => {
+      throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+    });
+    expect(report).toMatchObject({ failed: 1, unavailable: undefined });
+  });
+
+  test('a commit whose answer is lost is not charged, and takes effect once', async () => {
+    await store.ingest([inboxRow()]);
+    // The proxy's fault: the server has committed, the client hears nothing of it.
+    let lose = true;
+    const deaf: typeof store = {
+      ...store,
+      begin: async (limits) => {
+        const transaction = await store.begin(limits);
+        return {
+          ...transaction,
+          commit: async () => {
+            await transaction.commit();
+            if (lose) {
+              lose = false;
+              throw Object.assign(new Error('no answer'), { code: 'RELAYBOX_DATABASE_UNAVAILABLE' });
+            }
+          },
+        };
+      },
+    };
+    const report = await handlerOf(deaf)(write);
+    expect(report).toMatchObject({ claimed: 1, retried: 0, failed: 0, released: 0, lost: 1 });
+    await handle(write);
+    expect(await effects()).toHaveLength(1);
+    expect(await states()).toEqual([{ state: 2, retry_count: 0, last_error: null }]);
+  });
+});
+
+describe('a handler that kills its function', () => {
+  test('nineteen of its batch succeed, and it ends Failed with a reason that names the lost leases', async () => {
+    const rows = Array.from({ length: 20 }, () => inboxRow({ maxRetries: 2 }));
+    await store.ingest(rows);
+    const killer = rows[7]?.externalMessageId;
+    const deaths: number[] = [];
+    // A killed function writes nothing more: what it had claimed stays as it is until the leases run out.
+    for (let life = 1; life <= 30; life++) {
+      let killed = false;
+      const mortal: typeof store = {
+        ...store,
+        markProcessed: async (...args) => (killed ? undefined : await store.markProcessed(...args)),
+        markFailed: async (...args) =>
+          killed ? await new Promise(() => undefined) : store.markFailed(...args),
+        release: async (...args) => (killed ? await new Promise(() => undefined) : store.release(...args)),
+      };
+      const run = handlerOf(mortal)(
+        async (message, tools) => {
+          if (killed) throw new Error('dead');
+          if (message.id === killer) {
+            killed = true;
+            deaths.push(message.attempt);
+            throw new Error('dead');
+          }
+          await write(message, tools);
+        },
+        { leaseMs: 60_000 },
+      );
+      const ended = await Promise.race([
+        run,
+        (async () => {
+          while (!killed) await sleep(5);
+          await sleep(50);
+          return undefined;
+        })(),
+      ]);
+      if (ended?.claimed === 0) break;
+      await db.pool.query(
+        `UPDATE inbox_messages SET locked_until_utc = now() - interval '1 ms' WHERE state = 1`,
+      );
+    }
+    expect(deaths).toEqual([1, 2, 3]);
+    expect(await effects()).toEqual(
+      rows
+        .map((row) => row.externalMessageId)
+        .filter((id) => id !== killer)
+        .sort(),
+    );
+    const failed = await db.rows(
+      'SELECT external_message_id AS id, last_error FROM inbox_messages WHERE state = 3',
+    );
+    expect(failed).toEqual([
+      { id: killer, last_error: expect.stringContaining('its lease ran out 3 times') },
+    ]);
+    expect(await db.rows('SELECT FROM inbox_messages WHERE state NOT IN (2, 3)')).toEqual([]);
+  });
+});
