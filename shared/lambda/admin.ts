@@ -16,7 +16,6 @@ export interface Admin {
   migrate(options: MigrateRequest): Promise<unknown>;
   /** Throws `SchemaError` where the schema's version or a grant is missing. */
   check(): Promise<void>;
-  recordCycle(worker: string): Promise<void>;
   end(): Promise<void>;
 }
 

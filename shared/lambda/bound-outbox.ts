@@ -2,8 +2,8 @@ import type { MetricName, Telemetry } from '../delivery/telemetry.ts';
 import { RelayboxError, SchemaError } from '../message/errors.ts';
 import type { AddResult, NewMessage } from '../message/message.ts';
 import type { AddResults } from '../outbox/producer.ts';
+import type { Transaction } from '../store/inbox-store.ts';
 import type { EngineConnections } from './engine.ts';
-import type { UnitOfWork } from './unit-of-work.ts';
 
 /** The outbox inside a transaction that is Relaybox's to end. */
 export interface BoundOutbox {
@@ -11,6 +11,14 @@ export interface BoundOutbox {
   add(message: NewMessage): Promise<AddResult>;
   /** Adds many in one round trip. */
   add<const Messages extends readonly NewMessage[]>(messages: Messages): Promise<AddResults<Messages>>;
+}
+
+/** Work in one transaction: `transactional()`'s, or a handler's. */
+export interface OpenUnit<Tx> {
+  /** The transaction; rejects once it has ended. */
+  begin(): Promise<Transaction<Tx>>;
+  /** Counts a statement as running until it has settled. */
+  track<T>(statement: Promise<T>): Promise<T>;
 }
 
 /** The outbox of one unit of work, and what is to be done once that is committed. */
@@ -25,7 +33,7 @@ export interface UnitOutbox {
  * was never added, and a wake for it would find nothing.
  */
 export function unitOutbox<Tx>(
-  unit: UnitOfWork<Tx>,
+  unit: OpenUnit<Tx>,
   telemetry: Telemetry,
   connections: Pick<EngineConnections<Tx>, 'producer' | 'check'>,
   wake: () => Promise<void>,

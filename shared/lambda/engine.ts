@@ -36,7 +36,7 @@ export interface EngineConnections<Tx> {
   begin(limits: TransactionLimits): Promise<Transaction<Tx>>;
   /** Throws `SchemaError` where the schema's version, or a grant that this worker needs, is missing; names which. */
   check(worker: Worker): Promise<void>;
-  /** Notes that a worker has ended a cycle well, for the health answer. */
+  /** Notes that a relay has ended a cycle well, for the health answer. */
   recordCycle(worker: string): Promise<void>;
   /** Closes every connection, idle or not. */
   end(): Promise<void>;

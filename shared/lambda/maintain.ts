@@ -59,7 +59,6 @@ export function maintainFor(engine: AdminEngine): (options?: MaintainFunctionOpt
         });
         const failed = Object.entries(report.failed);
         if (failed.length > 0) throw new MaintenanceIncomplete(report, failed);
-        await admin.recordCycle('maintain');
         return report;
       });
   };

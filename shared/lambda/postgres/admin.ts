@@ -2,7 +2,7 @@ import { checkSchema, needs } from '../../store/postgres/check.ts';
 import { connect } from '../../store/postgres/connections.ts';
 import { migrate } from '../../store/postgres/migrate.ts';
 import { postgresNames } from '../../store/postgres/names.ts';
-import { postgresOperations, recordCycle } from '../../store/postgres/operations.ts';
+import { postgresOperations } from '../../store/postgres/operations.ts';
 import { postgresOutboxStore } from '../../store/postgres/outbox-store.ts';
 import type { AdminEngine } from '../admin.ts';
 import { connectionSettings } from './engine.ts';
@@ -23,7 +23,6 @@ export const postgresAdmin: AdminEngine = {
       async check() {
         await checkSchema(database, names, needs.maintain);
       },
-      recordCycle: (worker) => recordCycle(database, names, worker),
       end: () => database.end(),
     };
   },

@@ -1,0 +1,79 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { defaults } from '../delivery/defaults.ts';
+import { consumeDirect, type DirectRecord } from '../inbox/direct.ts';
+import type { SqsBatchResponse } from '../inbox/ingest.ts';
+import type { Mapping } from '../message/envelope/read.ts';
+import { ConfigurationError } from '../message/errors.ts';
+import { boundHandler, type HandlerOf } from './bound-handler.ts';
+import { readSettings, type Settings } from './config.ts';
+import { once, sharedConnections } from './connections.ts';
+import type { Engine } from './engine.ts';
+import { type InvocationContext, invocation } from './invocation.ts';
+import { relayWaker } from './wake.ts';
+
+/** Options of a consumer that takes its messages straight from a queue. */
+export interface SqsConsumerOptions<Payload> {
+  /** Each consumer of a message handles it once. @default `RELAYBOX_CONSUMER`, or the default consumer */
+  readonly consumer?: string;
+  /** The source that identifies messages here. @default `RELAYBOX_INBOX_SOURCE`, or what the sender calls itself */
+  readonly source?: string;
+  /** Any Standard Schema. What it makes of the payload is what the handler gets. */
+  readonly schema?: StandardSchemaV1<unknown, Payload>;
+  /** Hand over the payload's text as it is, JSON or not. @default false */
+  readonly raw?: boolean;
+  /** For records in an envelope of your own. */
+  readonly mapping?: Mapping;
+  /** Records, or groups of a FIFO queue, at once; the pool has one connection more. @default 4 */
+  readonly parallelism?: number;
+  /** Settings other than the environment's. */
+  readonly settings?: Settings;
+}
+
+/** A consumer function: answers the records that must come again. Its trigger has to ask for partial batch responses. */
+export type SqsConsumerFunction = (event: unknown, context?: InvocationContext) => Promise<SqsBatchResponse>;
+
+/** Binds `sqsConsumer` to an engine. Nothing is read or connected before the first event. */
+export function sqsConsumerFor<Tx>(
+  engine: Engine<Tx>,
+): <Payload = unknown>(
+  options: SqsConsumerOptions<Payload>,
+  handler: HandlerOf<Payload, Tx>,
+) => SqsConsumerFunction {
+  return (options, handler) => {
+    const start = once(async () => {
+      const settings = options.settings ?? readSettings();
+      const max = (options.parallelism ?? defaults.parallelism) + 1;
+      const connections = sharedConnections(engine, settings, { max });
+      return { settings, connections, checked: once(() => connections.check('consumer')) };
+    });
+
+    return (event, context) =>
+      invocation(context, async ({ deadline, signal, telemetry }) => {
+        const records = recordsOf(event);
+        const { settings, connections, checked } = await start();
+        const relay = relayWaker(settings, telemetry.logger);
+        await checked();
+        const wake = async () => relay?.wake();
+        const { schema, raw, mapping, parallelism } = options;
+        return await consumeDirect(records, {
+          ...boundHandler({ engine, connections, telemetry, wake, handler }),
+          store: connections.inbox,
+          consumer: options.consumer ?? settings.consumer,
+          source: options.source ?? settings.inboxSource,
+          schema,
+          raw,
+          mapping,
+          ...(parallelism !== undefined && { parallelism }),
+          deadline,
+          signal,
+          telemetry,
+        });
+      });
+  };
+}
+
+function recordsOf(event: unknown): readonly DirectRecord[] {
+  const records = (event as { readonly Records?: unknown } | null | undefined)?.Records;
+  if (Array.isArray(records)) return records;
+  throw new ConfigurationError('sqsConsumer was invoked with something other than records of an SQS queue');
+}
