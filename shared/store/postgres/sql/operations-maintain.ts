@@ -12,7 +12,9 @@ const lookLimit = 50_000;
 export function normaliseOutbox(names: Names): string {
   return `
 WITH batch AS MATERIALIZED (
-  (SELECT id FROM ${names.outbox} WHERE state IN (2, 4) AND processed_at_utc IS NULL LIMIT ${batchLimit} FOR UPDATE SKIP LOCKED)
+  SELECT id FROM (
+    SELECT id FROM ${names.outbox} WHERE state IN (2, 4) AND processed_at_utc IS NULL LIMIT ${batchLimit} FOR UPDATE SKIP LOCKED
+  ) AS ended
   UNION ALL
   SELECT id FROM (
     SELECT id, processed_at_utc FROM ${names.outbox} WHERE state = 3 LIMIT ${lookLimit}
