@@ -80,7 +80,7 @@ class Connections implements PostgresDatabase {
   async query(text: string, values?: unknown[]): Promise<DatabaseResult> {
     return await this.#onceMore(async (lease) => {
       await this.#alive(lease);
-      const result = await within(lease.client, this.#queryMs(), () => lease.client.query(text, values));
+      const result = await within(this.#queryMs(), () => lease.client.query(text, values));
       lease.client.release();
       return result;
     });
@@ -109,7 +109,7 @@ class Connections implements PostgresDatabase {
     // BEGIN has no effect that could be there twice, so it is its own sign of life.
     return await this.#onceMore(({ client, fresh }) => {
       const ms = fresh ? this.#queryMs() : Math.min(this.#queryMs(), pingMs);
-      return beginTransaction(client, limits, (work) => deadOnSilence(within(client, ms, work)));
+      return beginTransaction(client, limits, (work) => deadOnSilence(within(ms, work)));
     });
   }
 
@@ -119,7 +119,7 @@ class Connections implements PostgresDatabase {
 
   async #alive({ client, fresh, idleMs }: Lease): Promise<void> {
     if (fresh || idleMs <= this.#trustedMs) return;
-    await deadOnSilence(within(client, pingMs, () => client.query('SELECT 1')));
+    await deadOnSilence(within(pingMs, () => client.query('SELECT 1')));
   }
 
   /** Takes a connection, and once more another one, where the first could not be had or proved dead before it did anything. */
@@ -155,17 +155,12 @@ async function deadOnSilence<Result>(answer: Promise<Result>): Promise<Result> {
   }
 }
 
-/** Waits for an answer only so long; then the connection is closed, since the statement may still be running on it. */
-async function within<Result>(
-  client: pg.ClientBase,
-  ms: number,
-  work: () => Promise<Result>,
-): Promise<Result> {
+/** Waits for an answer only so long. Whoever gets the error closes the connection, since the statement may still be running on it. */
+async function within<Result>(ms: number, work: () => Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
       () => {
-        cut(client);
         reject(new DatabaseUnavailable(`the database did not answer within ${Math.round(ms)} ms`));
       },
       Math.max(1, ms),
@@ -211,7 +206,7 @@ async function openClient(
     // It reports a failure to connect twice.
     client.on('error', () => undefined);
     try {
-      await within(client, limits.connectTimeoutMs, () => client.connect());
+      await within(limits.connectTimeoutMs, () => client.connect());
       return client;
     } catch (error) {
       cut(client);

@@ -8,7 +8,7 @@ export interface PoolLimits {
   readonly connectTimeoutMs: number;
   /** A connection that nobody used for so long is closed instead of used: a sandbox was frozen, or a middlebox forgot it. */
   readonly idleMs: number;
-  /** A connection older than this is closed when it comes back. */
+  /** A connection older than this is closed instead of used. */
   readonly maxAgeMs: number;
 }
 
@@ -35,7 +35,7 @@ interface Waiter {
 
 /**
  * A pool that trusts no timer: they stand still while a sandbox is frozen. Age and idleness are looked at when a
- * connection is taken and when it comes back, by the wall clock and the monotonic one, whichever says more.
+ * connection is taken, by the wall clock and the monotonic one, whichever says more.
  */
 export class ConnectionPool {
   readonly #open: () => Promise<pg.Client>;
@@ -108,8 +108,7 @@ export class ConnectionPool {
   #back(entry: Entry, destroy: boolean): void {
     entry.used = instant();
     const inTransaction = entry.client.getTransactionStatus() !== 'I';
-    const old = since(entry.opened) > this.#limits.maxAgeMs;
-    if (destroy || inTransaction || old || entry.dead || this.#ended) {
+    if (destroy || inTransaction || entry.dead || this.#ended) {
       this.#close(entry);
       return;
     }

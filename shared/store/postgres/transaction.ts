@@ -12,7 +12,7 @@ const rollbackMs = 2_000;
  * Begins a transaction in one round trip with its limits, so that the server itself ends what a killed or frozen
  * function leaves behind.
  *
- * @param attempt runs the first statement, and closes the connection where it isn't answered in time
+ * @param attempt runs the first statement, and rejects where it isn't answered in time
  */
 export async function beginTransaction(
   client: pg.PoolClient,

@@ -244,11 +244,15 @@ test('a transaction left open by somebody is never returned to the pool', async 
   expect(await count('left open')).toBe(0);
 });
 
-test('outage-proof: a server that has become a standby is left, and the error says so where all are', async () => {
+test('outage-proof: a connection to what has become a standby is left for a new one, and the error says so where that is one too', async () => {
   const standby = await createDatabase({ default_transaction_read_only: 'on' });
   const database = open({}, standby.url);
   await expect(database.begin(limits)).rejects.toThrow(/read-only/);
   await expect(database.query('CREATE TABLE t ()')).rejects.toMatchObject({ code: '25006' });
+  const name = new URL(standby.url).pathname.slice(1);
+  await database.query('SELECT 1');
+  await db.pool.query(`ALTER DATABASE ${name} RESET default_transaction_read_only`);
+  await database.query('CREATE TABLE written_after_failover ()');
   await database.end();
   await standby.drop();
 });
@@ -268,8 +272,11 @@ test('a login that is refused is followed by the next one: a rotation is under w
     login('pending', right),
     login('never', right),
   ];
-  expect(await pid(open({ logins }))).toBeGreaterThan(0);
+  const proxy = await proxied();
+  expect(await pid(open({ logins }, proxy.url))).toBeGreaterThan(0);
   expect(asked).toEqual(['cached', 'current', 'pending']);
+  // The same password isn't tried twice.
+  expect(proxy.connections()).toBe(2);
 });
 
 test('no error shows a password', async () => {

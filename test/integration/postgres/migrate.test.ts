@@ -206,6 +206,10 @@ test('a login without rights to create anything can run it where nothing is miss
   url.password = 'reader';
   const pool = new pg.Pool({ connectionString: url.href, max: 1 });
   expect(await migrate(pool, names)).toMatchObject({ applied: [] });
+  // Made by hand, say, and not recorded: PostgreSQL would ask for the right to create before it looks.
+  await db.pool.query(`GRANT INSERT ON ${names.version} TO relaybox_reader_${process.pid}`);
+  await db.pool.query(`DELETE FROM ${names.version} WHERE step IN ('outbox failed', 'inbox ready')`);
+  expect(await migrate(pool, names)).toMatchObject({ applied: ['3 outbox failed', '3 inbox ready'] });
   await pool.end();
   await db.pool.query(
     `DROP OWNED BY relaybox_reader_${process.pid}; DROP ROLE relaybox_reader_${process.pid}`,
