@@ -25,6 +25,8 @@ export interface Settings {
   /** The source that identifies what this inbox receives. */
   readonly inboxSource: string | undefined;
   readonly relay: RelaySettings;
+  /** A handler's lease on a message: what is left of the invocation and the margin, or the minimum where that is longer. */
+  readonly messageLease: { readonly minimumSeconds: number; readonly marginSeconds: number };
   readonly retention: { readonly outboxDays: number; readonly inboxDays: number };
 }
 
@@ -69,6 +71,11 @@ export function readSettings(env: Environment = process.env): Settings {
     consumer: reader.text('RELAYBOX_CONSUMER') ?? '',
     inboxSource: reader.text('RELAYBOX_INBOX_SOURCE'),
     relay: readRelay(reader),
+    messageLease: {
+      minimumSeconds:
+        reader.integer('RELAYBOX_MESSAGE_LEASE_SECONDS', 1, 43_200) ?? defaults.messageLeaseSeconds,
+      marginSeconds: reader.integer('RELAYBOX_LEASE_MARGIN_SECONDS', 1, 900) ?? defaults.leaseMarginSeconds,
+    },
     retention: {
       outboxDays: reader.integer('RELAYBOX_OUTBOX_RETENTION_DAYS', 0, DAYS) ?? defaults.outboxRetentionDays,
       inboxDays: reader.integer('RELAYBOX_INBOX_RETENTION_DAYS', 0, DAYS) ?? defaults.inboxRetentionDays,

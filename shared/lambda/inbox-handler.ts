@@ -123,7 +123,7 @@ class HandlerRun<Payload, Tx> {
       ...(parallelism !== undefined && { parallelism }),
       ...(onFailedKey !== undefined && { onFailedKey }),
       retry: { ...retryBackoff, ...options.retry },
-      leaseMs: leaseMs(deadline.remainingMs()),
+      leaseMs: leaseMs(deadline.remainingMs(), settings.messageLease),
       deadline,
       signal,
       telemetry,
@@ -142,7 +142,7 @@ class HandlerRun<Payload, Tx> {
   }
 }
 
-/** Until the invocation is surely over, or the default where that is longer: nobody renews it on Lambda. */
-function leaseMs(remainingMs: number): number {
-  return Math.max(defaults.messageLeaseSeconds * 1000, remainingMs + defaults.leaseMarginSeconds * 1000);
+/** Until the invocation is surely over, or the minimum where that is longer: nobody renews it on Lambda. */
+function leaseMs(remainingMs: number, lease: Settings['messageLease']): number {
+  return Math.max(lease.minimumSeconds * 1000, remainingMs + lease.marginSeconds * 1000);
 }
