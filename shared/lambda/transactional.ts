@@ -46,6 +46,9 @@ export type TransactionalMiddleware<Tx> = MiddlewareObj<
   Context & TransactionalContext<Tx>
 >;
 
+/** Middy's timer may fire a little early, by its clock or ours. */
+const TIMER_MS = 20;
+
 interface Invocation<Tx> {
   readonly unit: UnitOfWork<Tx>;
   readonly outbox: UnitOutbox;
@@ -58,7 +61,7 @@ export function transactionalFor<Tx>(
 ): (options?: TransactionalOptions) => TransactionalMiddleware<Tx> {
   return (options = {}) => {
     const rollbackOn = options.rollbackOn ?? isErrorResponse;
-    const marginMs = options.timeoutEarlyInMillis ?? 5;
+    const marginMs = (options.timeoutEarlyInMillis ?? 5) + TIMER_MS;
     const invocations = new WeakMap<object, Invocation<Tx>>();
     const open = new Set<UnitOfWork<Tx>>();
     let settings: Settings | undefined;
