@@ -11,8 +11,8 @@ export interface InboxDatabase extends Database {
   begin(limits: TransactionLimits): Promise<Transaction<pg.PoolClient>>;
 }
 
-/** Limits of the store's own short transactions: three quick statements. */
-const settling: TransactionLimits = { idleMs: 5_000, lockMs: 5_000, statementMs: 10_000 };
+/** Limits of the store’s own short transactions. They wait for a key longer than a frozen holder may sit on it. */
+const settling: TransactionLimits = { idleMs: 5_000, lockMs: 12_000, statementMs: 15_000 };
 
 /**
  * Changes keyed rows by the rules of `sql/inbox-keys.ts`: locks the keys, lets `work` change the rows, and names each
