@@ -160,7 +160,8 @@ function everyRecord(records: readonly SQSRecord[]): ReadonlySet<string> {
 }
 
 /** A received message in the shape of Lambda's event. */
-function toRecord(message: Message, queue: LocalQueue): SQSRecord {
+/** A received message as Lambda puts it into an event. */
+export function toRecord(message: Message, queue: LocalQueue): SQSRecord {
   const attributes = message.Attributes ?? {};
   const record: SQSRecord = {
     messageId: message.MessageId ?? '',
