@@ -131,7 +131,11 @@ function settings(options: DemoOptions, deliveries: Deliveries): SystemOptions {
         ...sabotaged('mark-first', 'relay-that-marks-first'),
       },
       'inbox-ingest': sabotaged('dedup', 'ingest-without-dedup'),
-      'invoice-on-order-placed': { entry: file('invoice'), timeoutMs: 3000 },
+      'invoice-on-order-placed': {
+        entry: file('invoice'),
+        timeoutMs: 3000,
+        env: { RELAYBOX_MESSAGE_LEASE_SECONDS: '1', RELAYBOX_LEASE_MARGIN_SECONDS: '1' },
+      },
     },
   };
 }

@@ -130,7 +130,7 @@ describe('the demo: fails where a promise is broken on purpose', () => {
       sharedServer(),
     );
     const line = lineOf(run);
-    expect(run.code).toBe(1);
+    expect(run.code, run.stdout).toBe(1);
     expect(line.doubled).toBeGreaterThan(0);
     expect(line.invoices).toBeGreaterThan(line.orders);
     expect(line.lost).toBe(0);
@@ -140,7 +140,7 @@ describe('the demo: fails where a promise is broken on purpose', () => {
     const args = ['--orders', '30', '--outage', '2', '--sabotage', 'mark-first', '--json'];
     const run = await demo(args, sharedServer());
     const line = lineOf(run);
-    expect(run.code).toBe(1);
+    expect(run.code, run.stdout).toBe(1);
     expect(line.lost).toBeGreaterThan(0);
     expect(line.emails).toBeLessThan(line.orders);
     expect(line.doubled).toBe(0);
@@ -192,7 +192,7 @@ describe('the demo: ends cleanly', () => {
   it('a server that cannot be reached is named', async () => {
     const env = { RELAYBOX_LOCAL_POSTGRES_URL: 'postgres://nobody:secret@127.0.0.1:1/postgres' };
     const run = await demo([], env);
-    expect(run.code).toBe(1);
+    expect(run.code, run.stdout).toBe(1);
     expect(run.stderr).toContain(
       'RELAYBOX_LOCAL_POSTGRES_URL names a server where no database can be created',
     );
