@@ -1,6 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Database } from '../../shared/store/postgres/database.ts';
-import { postgresOutboxStore } from '../../shared/store/postgres/outbox-store.ts';
 import { SHORT_MS, sleep, until } from '../../shared/testing/case.ts';
 import type { OutboxHarness } from '../../shared/testing/outbox/harness.ts';
 import {
@@ -134,35 +132,23 @@ describe('promise 5: setting followers held is fenced', () => {
   });
 
   it('a follower that is being held while the row before it is settled is not left behind', async () => {
+    const { store } = harness;
     const rows = keyed('k', 3);
-    let pause: { reached: () => void; go: Promise<void> } | undefined;
-    const slow: Database = {
-      async query(text, values) {
-        if (text.includes('SET held = true') && pause) {
-          const { reached, go } = pause;
-          pause = undefined;
-          reached();
-          await go;
-        }
-        return await db.pool.query(text, values);
-      },
-    };
-    const store = postgresOutboxStore(slow, db.tables);
     await store.add(rows.slice(0, 1));
     const lease = await mustLease(store);
     const [head] = await readAll(store, lease);
     if (head) await store.settle(lease, failure(head, 0), KEEP);
     const again = only(await readAll(store, lease));
     await store.add(rows.slice(1));
-    let go = (): void => undefined;
-    const reached = new Promise<void>((resolve) => {
-      pause = { reached: resolve, go: new Promise((release) => (go = release)) };
-    });
+    // Whoever locks the lease's row makes both statements meet in the database: the one that holds, then the settle.
+    const blocker = await db.pool.connect();
+    await blocker.query(`BEGIN; SELECT FROM ${db.tables.leases} FOR UPDATE`);
     const reading = readAll(store, lease, { except: [again.id] });
-    await reached;
+    await sleep(150);
     const settling = store.settle(lease, outcome({ published: [again] }), KEEP);
-    await sleep(50);
-    go();
+    await sleep(150);
+    await blocker.query('ROLLBACK');
+    blocker.release();
     await Promise.all([reading, settling]);
     expect(ids(await readAll(store, lease))).toEqual(ids(rows.slice(1)));
     expect(await heldCount()).toBe(0);

@@ -116,6 +116,7 @@ export class OutboxReader {
         buckets.map((bucket) => lowest.get(bucket) ?? null),
         [...new Set(blocked.map(({ partitionKey }) => partitionKey))],
         blocked.map(({ id }) => id),
+        blocked.map(({ partitionKey }) => partitionKey),
       ]);
       return rowCount ?? 0;
     });
