@@ -37,7 +37,7 @@ export interface ProducerStore<Tx> {
 export interface ProducerOptions {
   /** What is known of the destinations; one that isn't listed gets the limits that hold on every transport. */
   readonly destinations?: DestinationTable;
-  /** Sends the wake, e.g. to the relay's wake queue. @default nothing: the sweep finds the messages */
+  /** Sends the wake. @default to the queue of `RELAYBOX_WAKE_QUEUE_URL`; without one the sweep finds the messages */
   readonly wake?: () => Promise<void>;
   readonly telemetry?: Telemetry;
 }

@@ -1,6 +1,7 @@
 import { ConfigurationError } from '../../message/errors.ts';
 import type { OutboxRow } from '../../message/message.ts';
 import { createOutbox, type Outbox, type ProducerOptions } from '../../outbox/producer.ts';
+import { producerFromEnvironment } from '../../publish/producer-environment.ts';
 import type { SqlExecutor } from '../executor.ts';
 import { type PostgresTables, postgresNames } from './names.ts';
 import { addSql } from './sql/add.ts';
@@ -16,7 +17,7 @@ export interface PostgresOutboxOptions extends PostgresTables, ProducerOptions {
 }
 
 /**
- * The outbox on PostgreSQL.
+ * The outbox on PostgreSQL. What the options leave open is read from the environment that `grantProduce` sets.
  *
  * @example
  * const outbox = postgresOutbox();
@@ -30,7 +31,10 @@ export interface PostgresOutboxOptions extends PostgresTables, ProducerOptions {
  */
 export function postgresOutbox(options: PostgresOutboxOptions = {}): Outbox<SqlExecutor> {
   const sql = addSql(postgresNames(options), { serializeKeys: options.serializeKeys ?? false });
-  return createOutbox({ insert: (tx: SqlExecutor, rows) => insertRows(tx, sql, rows) }, options);
+  return createOutbox(
+    { insert: (tx: SqlExecutor, rows) => insertRows(tx, sql, rows) },
+    { ...producerFromEnvironment(), ...options },
+  );
 }
 
 /** Runs the statement of `addSql`. Answers the ids that were not there before. */
