@@ -92,6 +92,11 @@ export async function checkSchema(
       `the login "${row['login']}" lacks ${lacking.length === 1 ? first : `${lacking.length} rights`}: run ${grants}`,
     );
   }
+  if (row['seed_identity'] !== true && row['identity'] !== true) {
+    throw new SchemaError(
+      `the inbox has no unique index, so that duplicates would be handled twice: run CREATE UNIQUE INDEX CONCURRENTLY ${names.placeholders['inbox_index_identity']} ON ${names.inbox} (consumer, source, external_message_id)`,
+    );
+  }
   return { version: migrationFiles.length, seedIdentity: row['seed_identity'] === true };
 }
 
@@ -132,6 +137,7 @@ async function look(
       names.plain.inboxTable,
       JSON.stringify(wanted),
       names.inbox,
+      `${names.schema}.${names.placeholders['inbox_index_identity']}`,
     ]);
     return rows[0] ?? {};
   } catch (error) {
@@ -161,7 +167,8 @@ SELECT current_user AS login,
    WHERE NOT CASE w.kind
      WHEN 'SEQUENCE' THEN has_sequence_privilege(to_regclass(w.relation), w.privilege)
      ELSE has_table_privilege(to_regclass(w.relation), w.privilege) END) AS lacking,
-  EXISTS (SELECT FROM pg_index i WHERE i.indrelid = to_regclass($4) AND ${seedIdentity}) AS seed_identity`;
+  EXISTS (SELECT FROM pg_index i WHERE i.indrelid = to_regclass($4) AND ${seedIdentity}) AS seed_identity,
+  EXISTS (SELECT FROM pg_index i WHERE i.indexrelid = to_regclass($5) AND i.indisunique AND i.indisvalid) AS identity`;
 }
 
 /** Of a row `i` of pg_index: a unique index on the seed's two columns. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { SchemaError } from '../../message/errors.ts';
 import { seedIdentity } from './check.ts';
-import { schemaVersion } from './migration-files.ts';
+import { appliedSteps, record, stepKey, versionTableSql } from './migration-record.ts';
 import { createdRelation, migrationSteps, type Step } from './migration-steps.ts';
 import type { Names } from './names.ts';
 
@@ -63,7 +63,7 @@ export async function migrate(
     await client.query('SET statement_timeout = 0; SET lock_timeout = 0');
     if (options.dryRun) {
       const { steps, seedIdentity } = await pendingSteps(client, names, options);
-      return { applied: [], pending: steps.map(key), seedIdentity };
+      return { applied: [], pending: steps.map(stepKey), seedIdentity };
     }
     await lock(client, names, options.waitSeconds ?? 60);
     await createSchema(client, names);
@@ -75,23 +75,6 @@ export async function migrate(
   }
 }
 
-/** The migrations as plain SQL, for a person to read or run with `psql`. */
-export function migrationSql(names: Names): string {
-  const steps = migrationSteps(names);
-  const versions = [...new Set(steps.map((step) => step.version))];
-  const body = versions.flatMap((version) => [
-    ...steps.filter((step) => step.version === version).map((step) => sqlOf(step, names)),
-    `${recordSql(names, literal)(version, 'complete')};`,
-  ]);
-  return [
-    '-- Run with psql, outside a transaction: indexes are built concurrently, and backfills commit in batches.',
-    `CREATE SCHEMA IF NOT EXISTS ${names.schema};`,
-    `${versionTableSql(names)};`,
-    ...body,
-    '',
-  ].join('\n\n');
-}
-
 async function run(client: pg.PoolClient, names: Names, options: MigrateOptions): Promise<MigrationReport> {
   const { steps, seedIdentity } = await pendingSteps(client, names, options);
   if (steps.length > 0) await refuseHuge(client, names, options.maxRows ?? defaultMaxRows);
@@ -99,7 +82,7 @@ async function run(client: pg.PoolClient, names: Names, options: MigrateOptions)
   for (const [index, step] of steps.entries()) {
     if (step.mode === 'transaction') await applyInTransaction(client, names, step, options.waitSeconds ?? 60);
     else await applyInPieces(client, names, step);
-    applied.push(key(step));
+    applied.push(stepKey(step));
     if (steps[index + 1]?.version !== step.version) await record(client, names, step.version, 'complete');
   }
   if (seedIdentity && options.replaceSeedIdentity) {
@@ -120,30 +103,9 @@ async function pendingSteps(
   const done = await appliedSteps(client, names);
   const steps = migrationSteps(names).filter(
     (step) =>
-      !done.has(key(step)) && !(step.unlessSeedIdentity && seedIdentity && !options.replaceSeedIdentity),
+      !done.has(stepKey(step)) && !(step.unlessSeedIdentity && seedIdentity && !options.replaceSeedIdentity),
   );
   return { steps, seedIdentity };
-}
-
-async function appliedSteps(client: pg.PoolClient, names: Names): Promise<Set<string>> {
-  const { rows: found } = await client.query('SELECT to_regclass($1) IS NOT NULL AS there', [names.version]);
-  if (found[0]?.there !== true) return new Set();
-  const { rows } = await client.query(
-    `SELECT version, step, outbox_table, inbox_table FROM ${names.version} ORDER BY version DESC`,
-  );
-  const { outboxTable, inboxTable } = names.plain;
-  const other = rows.find((row) => row.outbox_table !== outboxTable || row.inbox_table !== inboxTable);
-  if (other !== undefined) {
-    throw new SchemaError(
-      `schema "${names.plain.schema}" belongs to the tables "${other.outbox_table}" and "${other.inbox_table}": use these names, or another schema`,
-    );
-  }
-  if (Number(rows[0]?.version ?? 0) > schemaVersion) {
-    throw new SchemaError(
-      `the schema is at version ${rows[0]?.version}, made by a newer Relaybox; this one knows version ${schemaVersion}: deploy the newer one`,
-    );
-  }
-  return new Set(rows.map((row) => `${row.version} ${row.step}`));
 }
 
 /** Waits by asking again: a waiting lock request would hold a snapshot, for which the other's index would wait. */
@@ -193,7 +155,7 @@ async function applyInTransaction(
       if ((error as { code?: string }).code !== '55P03') throw stepFailed(step, error);
       if (performance.now() > until) {
         throw new SchemaError(
-          `step "${key(step)}" found no moment without a long transaction on its table in ${waitSeconds} s: run it again when that has ended`,
+          `step "${stepKey(step)}" found no moment without a long transaction on its table in ${waitSeconds} s: run it again when that has ended`,
           { cause: error },
         );
       }
@@ -240,53 +202,10 @@ async function refuseHuge(client: pg.PoolClient, names: Names, maxRows: number):
   );
 }
 
-async function record(client: pg.PoolClient, names: Names, version: number, step: string): Promise<void> {
-  const values: string[] = [];
-  const text = recordSql(names, (value) => `$${values.push(value)}`)(version, step);
-  await client.query(text, values);
-}
-
-function recordSql(names: Names, bind: (value: string) => string): (version: number, step: string) => string {
-  const { outboxTable, inboxTable } = names.plain;
-  return (version, step) =>
-    `INSERT INTO ${names.version} (version, step, outbox_table, inbox_table) VALUES (${version}, ${bind(step)}, ${bind(outboxTable)}, ${bind(inboxTable)}) ON CONFLICT DO NOTHING`;
-}
-
-function versionTableSql(names: Names): string {
-  return `CREATE TABLE IF NOT EXISTS ${names.version} (
-  version         integer      NOT NULL,
-  step            text         NOT NULL,
-  outbox_table    text         NOT NULL,
-  inbox_table     text         NOT NULL,
-  applied_at_utc  timestamptz  NOT NULL DEFAULT clock_timestamp(),
-  PRIMARY KEY (version, step)
-)`;
-}
-
-function sqlOf(step: Step, names: Names): string {
-  const note = step.unlessSeedIdentity
-    ? '\n-- Leave it out where the inbox has a unique index (source, external_message_id) that other programs rely on.'
-    : '';
-  const recorded = recordSql(names, literal)(step.version, step.name);
-  const sql =
-    step.mode === 'transaction'
-      ? `BEGIN;\n${step.text}\n${recorded};\nCOMMIT;`
-      : `${step.text}\n${recorded};`;
-  return `-- ${key(step)}${note}\n${sql}`;
-}
-
-function literal(value: string): string {
-  return `'${value.replaceAll("'", "''")}'`;
-}
-
-function key(step: Step): string {
-  return `${step.version} ${step.name}`;
-}
-
 function stepFailed(step: Step, cause: unknown): SchemaError {
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new SchemaError(
-    `migration step "${key(step)}" failed: ${reason}. It can be run again as it is once that is mended`,
+    `migration step "${stepKey(step)}" failed: ${reason}. It can be run again as it is once that is mended`,
     { cause },
   );
 }

@@ -69,6 +69,14 @@ test('missing grants are named as the statements that give them, and those state
   );
 });
 
+test('an inbox without a unique index is refused, with the statement that makes one', async () => {
+  await db.pool.query('DROP INDEX ix_inbox_messages_identity');
+  const error = await checkSchema(db.pool, db.tables).catch((thrown: Error) => thrown);
+  expect(error).toBeInstanceOf(SchemaError);
+  await db.pool.query((error as Error).message.slice((error as Error).message.indexOf('CREATE')));
+  await checkSchema(db.pool, db.tables);
+});
+
 test('the cached check asks once, and again only after it has failed', async () => {
   let queries = 0;
   let fail = true;

@@ -1,0 +1,36 @@
+import { recordSql, stepKey, versionTableSql } from './migration-record.ts';
+import { migrationSteps, type Step } from './migration-steps.ts';
+import type { Names } from './names.ts';
+
+/** The migrations as plain SQL, for a person to read or run with `psql`. */
+export function migrationSql(names: Names): string {
+  const steps = migrationSteps(names);
+  const versions = [...new Set(steps.map((step) => step.version))];
+  const body = versions.flatMap((version) => [
+    ...steps.filter((step) => step.version === version).map((step) => sqlOf(step, names)),
+    `${recordSql(names, literal)(version, 'complete')};`,
+  ]);
+  return [
+    '-- Run with psql, outside a transaction: indexes are built concurrently, and backfills commit in batches.',
+    `CREATE SCHEMA IF NOT EXISTS ${names.schema};`,
+    `${versionTableSql(names)};`,
+    ...body,
+    '',
+  ].join('\n\n');
+}
+
+function sqlOf(step: Step, names: Names): string {
+  const note = step.unlessSeedIdentity
+    ? '\n-- Leave it out where the inbox has a unique index (source, external_message_id) that other programs rely on.'
+    : '';
+  const recorded = recordSql(names, literal)(step.version, step.name);
+  const sql =
+    step.mode === 'transaction'
+      ? `BEGIN;\n${step.text}\n${recorded};\nCOMMIT;`
+      : `${step.text}\n${recorded};`;
+  return `-- ${stepKey(step)}${note}\n${sql}`;
+}
+
+function literal(value: string): string {
+  return `'${value.replaceAll("'", "''")}'`;
+}
