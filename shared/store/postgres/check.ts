@@ -100,18 +100,6 @@ export async function checkSchema(
   return { version: migrationFiles.length, seedIdentity: row['seed_identity'] === true };
 }
 
-/** The same check, made once per process; again only after it has failed. */
-export function cachedCheck(database: Database, names: Names, needed?: Needs): () => Promise<SchemaReport> {
-  let found: Promise<SchemaReport> | undefined;
-  return () => {
-    found ??= checkSchema(database, names, needed).catch((error: unknown) => {
-      found = undefined;
-      throw error;
-    });
-    return found;
-  };
-}
-
 interface Right {
   readonly kind: 'TABLE' | 'SEQUENCE';
   readonly relation: string;

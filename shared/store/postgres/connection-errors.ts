@@ -21,8 +21,3 @@ export function loginRefused(error: unknown): boolean {
   const state = sqlState(error);
   return state === '28P01' || state === '28000';
 }
-
-/** True where a connection broke without a word: the statement may have had its effect. */
-export function connectionBroken(error: unknown): boolean {
-  return error instanceof Error && sqlState(error) === undefined;
-}

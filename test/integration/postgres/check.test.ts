@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SchemaError } from '../../../shared/message/errors.ts';
-import { cachedCheck, checkSchema, needs } from '../../../shared/store/postgres/check.ts';
+import { checkSchema, needs } from '../../../shared/store/postgres/check.ts';
 import { connect, type PostgresDatabase } from '../../../shared/store/postgres/connections.ts';
 import { migrationFiles } from '../../../shared/store/postgres/migration-files.ts';
 import { createDatabase } from '../../support/database.ts';
@@ -75,24 +75,4 @@ test('an inbox without a unique index is refused, with the statement that makes 
   expect(error).toBeInstanceOf(SchemaError);
   await db.pool.query((error as Error).message.slice((error as Error).message.indexOf('CREATE')));
   await checkSchema(db.pool, db.tables);
-});
-
-test('the cached check asks once, and again only after it has failed', async () => {
-  let queries = 0;
-  let fail = true;
-  const check = cachedCheck(
-    {
-      query: async (text: string, values?: unknown[]) => {
-        queries += 1;
-        if (fail) throw new Error('down');
-        return await db.pool.query(text, values);
-      },
-    },
-    db.tables,
-  );
-  await expect(check()).rejects.toThrow('down');
-  fail = false;
-  await Promise.all([check(), check()]);
-  await check();
-  expect(queries).toBe(2);
 });
