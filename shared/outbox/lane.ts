@@ -72,10 +72,12 @@ export class LaneSession {
     let slowestMs = 0;
     this.#ahead = this.#read();
     while (this.#lease.buckets.length > 0) {
-      const { messages } = await this.#ahead;
+      const { messages, more } = await this.#ahead;
       if (messages.length === 0) {
         await this.#settled();
-        if (!this.#rewindDue) return undefined;
+        // Empty with more to come: the read was busy setting followers of blocked keys aside.
+        if (!this.#rewindDue && !more) return undefined;
+        if (slice.remainingMs() <= 0 || this.#budgetMs() <= 0) return undefined;
         this.#rewind();
         continue;
       }

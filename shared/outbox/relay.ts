@@ -132,12 +132,13 @@ class Relay {
     why: { readonly reason: string; readonly tried: readonly string[] },
   ): Promise<void> {
     const { options, store, telemetry } = this.#context;
+    const pauseSeconds = backoffSeconds(1, options.breaker);
+    if (!(await store.openLane({ destination, ...why, pauseSeconds }))) return;
     telemetry.count('LaneOpened', 1, destination);
     telemetry.logger.warn('the destination is unavailable; its lane is paused', {
       destination,
       reason: why.reason,
     });
-    await store.openLane({ destination, ...why, pauseSeconds: backoffSeconds(1, options.breaker) });
   }
 
   /** The destination's publisher, verified once; or why there is none. */

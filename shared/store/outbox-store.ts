@@ -147,13 +147,13 @@ export interface OutboxStore {
   /** Gives buckets back at once. A lease that is no longer ours is left alone. */
   release(lease: LaneLease): Promise<void>;
 
-  /** Pauses the lane after a failure of kind `unavailable`, where it isn't open already. `tried`: what was sent alone and failed. */
+  /** Pauses the lane after a failure of kind `unavailable`, where it isn't open already; answers whether it did. `tried`: what was sent alone and failed. */
   openLane(request: {
     readonly destination: string;
     readonly reason: string;
     readonly pauseSeconds: number;
     readonly tried: readonly string[];
-  }): Promise<void>;
+  }): Promise<boolean>;
 
   /** Wins the probe of an open lane whose pause is over, or undefined. */
   takeProbe(request: { readonly destination: string; readonly leaseMs: number }): Promise<Probe | undefined>;

@@ -103,14 +103,15 @@ class PostgresOutboxStore implements OutboxStore {
     await this.#database.query(releaseSql(this.#names), [lease.destination, lease.buckets, lease.token]);
   }
 
-  async openLane(request: Parameters<OutboxStore['openLane']>[0]): Promise<void> {
+  async openLane(request: Parameters<OutboxStore['openLane']>[0]): Promise<boolean> {
     const { destination, reason, pauseSeconds, tried } = request;
-    await this.#database.query(openLaneSql(this.#names), [
+    const { rows } = await this.#database.query(openLaneSql(this.#names), [
       destination,
       storable(reason),
       pauseSeconds,
       tried,
     ]);
+    return rows.length > 0;
   }
 
   async takeProbe(request: Parameters<OutboxStore['takeProbe']>[0]): Promise<Probe | undefined> {

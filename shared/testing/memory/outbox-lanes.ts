@@ -14,18 +14,19 @@ export class MemoryLanes {
     readonly destination: string;
     readonly pauseSeconds: number;
     readonly tried: readonly string[];
-  }): Promise<void> {
+  }): Promise<boolean> {
     const lane = this.tables.lane(request.destination);
     if (this.tables.broken('unavailable uses up a retry')) {
       for (const record of this.tables.rows.values()) write(record, { retryCount: record.retryCount + 1 });
     }
-    if (lane.openUntil !== null) return;
+    if (lane.openUntil !== null) return false;
     Object.assign(lane, {
       failures: 1,
       openUntil: now() + request.pauseSeconds * 1000,
       tried: [...request.tried],
       probeToken: null,
     });
+    return true;
   }
 
   async takeProbe(request: {
