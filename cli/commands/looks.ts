@@ -1,0 +1,185 @@
+import type { Command } from 'commander';
+import type { Box } from '../../shared/operations/requests.ts';
+import type {
+  FailedMessage,
+  FailedResponse,
+  LaneStatus,
+  ShownMessage,
+  StatusResponse,
+} from '../../shared/operations/responses.ts';
+import { exit, UsageError } from '../errors.ts';
+import { type LaneOptions, laneFields, type TargetOptions, whole, withLane, withTarget } from '../options.ts';
+import { age, amount, facts, laneText, shortened, table, write } from '../output.ts';
+import { withTargetOf } from '../target.ts';
+
+/** Commands that only look: `status`, `failed`, `show`. */
+export function addLooks(program: Command): void {
+  withTarget(program.command('status'))
+    .description('Lanes with what is due, waiting, held and Failed, and whether they are paused or open.')
+    .addHelpText('after', '\nExample:\n  relaybox status --function orders-maintain')
+    .action(async (options: TargetOptions) => {
+      const answer = await withTargetOf(options, (target) => target.ask({ command: 'status' }));
+      write(answer, options.json === true, () => statusText(answer));
+    });
+
+  withLane(withTarget(program.command('failed')))
+    .description('Failed messages, with what they failed of. Payloads are never shown here.')
+    .option('--outbox', 'only the outbox')
+    .option('--inbox', 'only the inbox')
+    .option('--limit <n>', 'at most so many of each box', whole(1), 50)
+    .option('--after <cursor>', 'the next page, as the page before says it')
+    .addHelpText('after', '\nExample:\n  relaybox failed --destination orders --limit 20')
+    .action(failed);
+
+  withTarget(program.command('show'))
+    .description('One message with all that is known of it: by its id, or by what its sender calls it.')
+    .argument('[id]', "the row's id, as `failed` lists it")
+    .option('--source <name>', 'with --external-id: the source of the inbox')
+    .option('--external-id <id>', "the sender's message id")
+    .option('--consumer <name>', "with --source: whose copy (default: everybody's)")
+    .option('--payload', 'show the payload too')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  relaybox show 0194b6d0-0000-7000-8000-000000000001\n  relaybox show --source payments --external-id 4711 --payload',
+    )
+    .action(show);
+}
+
+interface FailedOptions extends TargetOptions, LaneOptions {
+  readonly outbox?: boolean;
+  readonly inbox?: boolean;
+  readonly limit: number;
+  readonly after?: string;
+}
+
+async function failed(options: FailedOptions): Promise<void> {
+  const lane = laneFields(options);
+  const boxes = boxesOf(options);
+  if (options.after !== undefined && boxes.length > 1) {
+    throw new UsageError('--after is a place in one box: add --outbox or --inbox');
+  }
+  const answers = await withTargetOf(options, async (target) => {
+    const pages: Partial<Record<Box, FailedResponse>> = {};
+    for (const box of boxes) {
+      const { limit, after } = options;
+      pages[box] = await target.ask({ command: 'failed', box, ...lane, limit, after });
+    }
+    return pages;
+  });
+  write(answers, options.json === true, () => boxes.map((box) => failedText(box, answers[box])).join('\n\n'));
+}
+
+function boxesOf({ outbox, inbox, destination, type }: FailedOptions): readonly Box[] {
+  if ((outbox && type !== undefined) || (inbox && destination !== undefined)) {
+    throw new UsageError('--destination is a lane of the outbox, --type one of the inbox');
+  }
+  const all = outbox === inbox && destination === undefined && type === undefined;
+  if (all) return ['outbox', 'inbox'];
+  return [outbox || destination !== undefined ? 'outbox' : 'inbox'];
+}
+
+interface ShowOptions extends TargetOptions {
+  readonly source?: string;
+  readonly externalId?: string;
+  readonly consumer?: string;
+  readonly payload?: boolean;
+}
+
+async function show(id: string | undefined, options: ShowOptions): Promise<void> {
+  const { source, externalId: externalMessageId, consumer, payload } = options;
+  if (id === undefined && (source === undefined || externalMessageId === undefined)) {
+    throw new UsageError('name a message: by its id, or by --source and --external-id');
+  }
+  const answer = await withTargetOf(options, (target) =>
+    target.ask({ command: 'show', id, source, externalMessageId, consumer, payload }),
+  );
+  write(answer, options.json === true, () =>
+    answer.messages.length === 0
+      ? 'There is no such message: it may have been removed by retention.'
+      : answer.messages.map(shownText).join('\n\n'),
+  );
+  if (answer.messages.length === 0) process.exitCode = exit.finding;
+}
+
+function statusText({ lanes, more }: StatusResponse): string {
+  if (lanes.length === 0) return 'Nothing is due, waiting, held or Failed.';
+  const headings = [
+    'LANE',
+    'STATE',
+    'DUE',
+    'OLDEST',
+    'WAITING',
+    'HELD',
+    'LEASED',
+    'FAILED',
+    'BLOCKED KEYS',
+    'NOTE',
+  ];
+  const rows = lanes.map((lane) => [
+    laneText(lane.lane),
+    lane.state,
+    amount(lane.due),
+    age(lane.oldestDueSeconds),
+    amount(lane.waiting),
+    amount(lane.held),
+    amount(lane.leased),
+    amount(lane.failed),
+    amount(lane.blockedKeys),
+    shortened(note(lane), 80),
+  ]);
+  return table(headings, rows) + (more ? '\nThere are more lanes than are listed.' : '');
+}
+
+function note({ pause, breaker, leasedBuckets }: LaneStatus): string {
+  if (pause !== null) {
+    const until = pause.until === null ? '' : ` until ${pause.until}`;
+    return `by ${pause.by ?? '?'}${until}: ${pause.reason ?? ''}`;
+  }
+  if (breaker !== null) return `${breaker.failures} failures: ${breaker.lastError ?? ''}`;
+  return leasedBuckets > 0 ? `relays hold ${leasedBuckets} buckets` : '';
+}
+
+function failedText(box: Box, page: FailedResponse | undefined): string {
+  if (page === undefined || page.messages.length === 0) return `The ${box} has no Failed messages here.`;
+  const headings = ['ID', 'LANE', 'TYPE', 'FAILED AT', 'RETRIES', 'BLOCKS ITS KEY', 'ERROR'];
+  const rows = page.messages.map((message: FailedMessage) => [
+    message.id,
+    laneText(message.lane),
+    message.messageType,
+    message.failedAt ?? '–',
+    String(message.retryCount),
+    message.blocksKey ? 'yes' : '–',
+    shortened(message.lastError),
+  ]);
+  const next = page.next === null ? '' : `\nMore: relaybox failed --${box} --after ${page.next}`;
+  return table(headings, rows) + next;
+}
+
+function shownText(message: ShownMessage): string {
+  const { lane } = message;
+  const known = facts([
+    ['id', message.id],
+    ['lane', laneText(lane)],
+    ['state', `${message.state}: ${message.situation}`],
+    ['type', message.messageType],
+    ['source', message.source],
+    ['external id', message.externalMessageId],
+    ['partition key', message.partitionKey],
+    ['correlation id', message.correlationId],
+    ['headers', message.headers === null ? null : JSON.stringify(message.headers)],
+    [
+      'retries',
+      `${message.retryCount} of ${message.maxRetries === 2_147_483_647 ? 'any number' : message.maxRetries}`,
+    ],
+    ['created', message.createdAt],
+    ['next attempt', message.nextAttemptAt],
+    ['locked until', message.lockedUntil],
+    ['ended', message.endedAt],
+    ['place', message.sequence],
+    ['bucket', message.bucket],
+    ['last error', message.lastError],
+    ['payload', `${message.payloadBytes} bytes`],
+  ]);
+  // As it is: whoever asks for a payload may want to give it to another program.
+  return message.payload === undefined ? known : `${known}\n${message.payload}`;
+}

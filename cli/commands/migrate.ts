@@ -1,0 +1,117 @@
+import type { Command } from 'commander';
+import { SchemaError } from '../../shared/message/errors.ts';
+import type { MigrationReport } from '../../shared/store/postgres/migrate.ts';
+import { exit, UsageError } from '../errors.ts';
+import { type TargetOptions, whole, withTarget } from '../options.ts';
+import { write } from '../output.ts';
+import { useFunction, withDatabase } from '../target.ts';
+
+interface MigrateOptions extends TargetOptions {
+  readonly sql?: boolean;
+  readonly check?: boolean;
+  readonly maxRows?: number;
+  readonly wait?: number;
+  readonly replaceSeedIdentity?: boolean;
+}
+
+/** What a migration, or a look at what it would do, answers. */
+interface Answer extends MigrationReport {
+  /** What else is missing, e.g. a grant; only with `--check`. */
+  readonly missing: readonly string[];
+}
+
+/** Brings the tables up to date: `migrate`. */
+export function addMigrate(program: Command): void {
+  withTarget(program.command('migrate'))
+    .description(
+      'Brings the tables to this version. Safe to run twice, by two at once, and again after it was killed.',
+    )
+    .option('--sql', 'print the statements instead, for psql; needs no database')
+    .option('--check', 'only say what is missing, grants too; exit code 1 where something is')
+    .option('--max-rows <n>', 'refuse tables with more rows, by estimate (default: 50 million)', whole(0))
+    .option('--wait <seconds>', 'wait so long for another migration, and for locks (default: 60)', whole(0))
+    .option(
+      '--replace-seed-identity',
+      "replace LowCodeHub's unique index of the inbox by Relaybox's, which knows consumers",
+    )
+    .addHelpText(
+      'after',
+      `
+With --function name the migrate function, not the maintain function.
+Examples:
+  relaybox migrate --check --url "$RELAYBOX_DATABASE_URL"
+  relaybox migrate --sql --schema messaging | less`,
+    )
+    .action(migrate);
+}
+
+async function migrate(options: MigrateOptions): Promise<void> {
+  if (options.sql) return await printSql(options);
+  const answer = useFunction(options) ? await byFunction(options) : await byUrl(options);
+  write(answer, options.json === true, () => text(answer, options.check === true));
+  if (options.check && answer.pending.length + answer.missing.length > 0) process.exitCode = exit.finding;
+}
+
+async function printSql(options: MigrateOptions): Promise<void> {
+  const { migrationSql } = await import('../../shared/store/postgres/migration-sql.ts');
+  const { postgresNames } = await import('../../shared/store/postgres/names.ts');
+  const sql = migrationSql(postgresNames(tablesOf(options)));
+  process.stdout.write(options.json ? `${JSON.stringify({ sql })}\n` : sql);
+}
+
+async function byUrl(options: MigrateOptions): Promise<Answer> {
+  return await withDatabase(options, async (database, tables) => {
+    const { migrate: run } = await import('../../shared/store/postgres/migrate.ts');
+    const { checkSchema } = await import('../../shared/store/postgres/check.ts');
+    const { postgresNames } = await import('../../shared/store/postgres/names.ts');
+    const names = postgresNames(tables);
+    const report = await run(database, names, requestOf(options));
+    if (!options.check || report.pending.length > 0) return { ...report, missing: [] };
+    const missing = await checkSchema(database, names).then(
+      () => [],
+      (error: unknown) => {
+        if (error instanceof SchemaError) return [error.message];
+        throw error;
+      },
+    );
+    return { ...report, missing };
+  });
+}
+
+async function byFunction(options: MigrateOptions): Promise<Answer> {
+  if (options.wait !== undefined)
+    throw new UsageError('--wait goes with --url: a function waits as long as it may');
+  const { withFunction } = await import('../target-function.ts');
+  const answer = await withFunction(options.function ?? '', (invoke) => invoke(requestOf(options)));
+  return { ...(answer as MigrationReport), missing: [] };
+}
+
+function requestOf({ check, maxRows, wait, replaceSeedIdentity }: MigrateOptions) {
+  return {
+    dryRun: check === true,
+    ...(maxRows === undefined ? {} : { maxRows }),
+    ...(wait === undefined ? {} : { waitSeconds: wait }),
+    ...(replaceSeedIdentity === undefined ? {} : { replaceSeedIdentity }),
+  };
+}
+
+function tablesOf({ schema, outboxTable, inboxTable }: MigrateOptions) {
+  return {
+    ...(schema === undefined ? {} : { schema }),
+    ...(outboxTable === undefined ? {} : { outboxTable }),
+    ...(inboxTable === undefined ? {} : { inboxTable }),
+  };
+}
+
+function text({ applied, pending, missing, seedIdentity }: Answer, check: boolean): string {
+  const lines = check
+    ? [...pending.map((step) => `missing: step ${step}`), ...missing.map((what) => `missing: ${what}`)]
+    : applied.map((step) => `applied: step ${step}`);
+  if (lines.length === 0) lines.push('The tables are as this version needs them.');
+  if (seedIdentity) {
+    lines.push(
+      "The inbox has LowCodeHub's unique index: it takes the default consumer only, until migrate --replace-seed-identity.",
+    );
+  }
+  return lines.join('\n');
+}

@@ -1,0 +1,87 @@
+import { readFile } from 'node:fs/promises';
+import type { Command as Name } from '../shared/operations/requests.ts';
+import type { Responses } from '../shared/operations/responses.ts';
+import type { PostgresDatabase } from '../shared/store/postgres/connections.ts';
+import type { PostgresTables } from '../shared/store/postgres/names.ts';
+import { UsageError } from './errors.ts';
+import type { TargetOptions } from './options.ts';
+
+/** A request of one command, as JSON takes it. */
+export type Request<Command extends Name> = { readonly command: Command } & Readonly<Record<string, unknown>>;
+
+/** Whoever answers requests: a database, or the deployed function before one. */
+export interface Target {
+  ask<Command extends Name>(request: Request<Command>): Promise<Responses[Command]>;
+}
+
+/** Runs the work against the target that the options name, and closes it after that. */
+export async function withTargetOf<T>(
+  options: TargetOptions,
+  work: (target: Target) => Promise<T>,
+): Promise<T> {
+  if (useFunction(options)) {
+    const { functionTarget } = await import('./target-function.ts');
+    return await functionTarget(options.function ?? '', work);
+  }
+  return await withDatabase(options, async (database, tables) => {
+    const { operate } = await import('../shared/operations/operate.ts');
+    const { postgresOperations } = await import('../shared/store/postgres/operations.ts');
+    const { postgresOutboxStore } = await import('../shared/store/postgres/outbox-store.ts');
+    const leases = postgresOutboxStore(database, tables);
+    const { operations } = postgresOperations({ source: database, tables, leases });
+    return await work({
+      async ask<Command extends Name>(request: Request<Command>) {
+        // `operate` answers what its request asks for.
+        return (await operate(operations, request)) as Responses[Command];
+      },
+    });
+  });
+}
+
+/** Runs the work with connections to the database of `--url`. */
+export async function withDatabase<T>(
+  options: TargetOptions,
+  work: (database: PostgresDatabase, tables: PostgresTables) => Promise<T>,
+): Promise<T> {
+  const { url, schema, outboxTable, inboxTable } = options;
+  if (url === undefined) {
+    throw new UsageError(
+      'say where: --url <postgres URL> (or RELAYBOX_DATABASE_URL), or --function <name of the maintain function>',
+    );
+  }
+  const { connect } = await import('../shared/store/postgres/connections.ts');
+  const ca = options.ca === undefined ? undefined : await certificate(options.ca);
+  const database = connect(
+    { url },
+    { max: 3, applicationName: 'relaybox-cli', ...(ca === undefined ? {} : { ca }) },
+  );
+  try {
+    return await work(database, {
+      ...(schema === undefined ? {} : { schema }),
+      ...(outboxTable === undefined ? {} : { outboxTable }),
+      ...(inboxTable === undefined ? {} : { inboxTable }),
+    });
+  } finally {
+    await database.end();
+  }
+}
+
+/** Both may be set, one in the environment and the other on the command line: what was typed wins. */
+export function useFunction(options: TargetOptions): boolean {
+  if (options.function === undefined) return false;
+  if (options.url === undefined) return true;
+  const typed = (flag: string): boolean =>
+    process.argv.some((argument) => argument === flag || argument.startsWith(`${flag}=`));
+  if (typed('--url') === typed('--function')) {
+    throw new UsageError('both a URL and a function are given: --url, or --function, not both');
+  }
+  return typed('--function');
+}
+
+async function certificate(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    throw new UsageError(`--ca: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
