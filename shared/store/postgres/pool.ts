@@ -73,7 +73,10 @@ export class ConnectionPool {
     for (const waiter of this.#waiting.splice(0)) {
       waiter.fail(new DatabaseUnavailable('the connections to the database have been closed'));
     }
-    await Promise.all(this.#idle.splice(0).map((entry) => this.#close(entry)));
+    const idle = this.#idle.splice(0);
+    // Whoever waits for the end is to see it: with nothing else to do, the process would be over before.
+    for (const entry of idle) hold(entry.client, true);
+    await Promise.all(idle.map((entry) => this.#close(entry)));
   }
 
   /** Opens a connection in a place that is counted already. */
