@@ -209,10 +209,14 @@ describe('repairs', () => {
 describe('health', () => {
   it('is ready where messages flow and a relay has worked of late', async () => {
     expect(await t.ask({ command: 'health' })).toMatchObject({ ready: false });
-    await recordCycle(t.pool, t.tables, 'outbox-relay');
+    // Ingest only answers events: its life says nothing of the relay's.
+    await recordCycle(t.pool, t.tables, 'inbox-ingest');
+    expect(await t.ask({ command: 'health' })).toMatchObject({ ready: false });
     await recordCycle(t.pool, t.tables, 'outbox-relay');
     expect(await t.ask({ command: 'health' })).toMatchObject({ ready: true });
-    await t.pool.query("UPDATE relaybox_workers SET last_cycle_at_utc = now() - interval '3 minutes'");
+    await t.pool.query(
+      "UPDATE relaybox_workers SET last_cycle_at_utc = now() - interval '3 minutes' WHERE worker = 'outbox-relay'",
+    );
     const stale = await t.ask({ command: 'health' });
     expect(stale.checks.find(({ ok }) => !ok)).toMatchObject({
       name: 'cycle',

@@ -57,7 +57,7 @@ export function postgresOperations(options: PostgresOperationsOptions): Postgres
  * Notes that a worker has ended a cycle well; `health` and `doctor` look at that. Writes at most once in ten seconds,
  * whoever calls it how often.
  *
- * @param worker what to call it, e.g. `outbox-relay`; instances of one function share a name
+ * @param worker what to call it: a relay's name begins with `outbox-relay`; instances of one function share a name
  */
 export async function recordCycle(database: Database, names: Names, worker: string): Promise<void> {
   await database.query(recordCycleSql(names), [worker]);

@@ -1,6 +1,6 @@
 import { isUnhandled, laneLabel, silentHandlerSeconds } from '../../../operations/maintain.ts';
 import type { Count, Finding, LaneStatus } from '../../../operations/responses.ts';
-import { workerAges } from '../sql/operations-maintain.ts';
+import { relayAges } from '../sql/operations-maintain.ts';
 import type { Check } from './doctor.ts';
 import { rowsOf } from './session.ts';
 import { readStatus } from './status.ts';
@@ -17,7 +17,7 @@ export const lanesChecks: readonly Check[] = [
   {
     check: 'worker',
     look: async ({ source, names }) => {
-      const workers = rowsOf(await source.query(workerAges(names)));
+      const workers = rowsOf(await source.query(relayAges(names)));
       if (workers.length === 0) {
         return [
           {

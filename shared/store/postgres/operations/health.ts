@@ -2,7 +2,7 @@ import { isUnhandled, laneLabel } from '../../../operations/maintain.ts';
 import type { RequestOf } from '../../../operations/operations.ts';
 import type { HealthCheck, HealthResponse } from '../../../operations/responses.ts';
 import { checkSchema } from '../check.ts';
-import { workerAges } from '../sql/operations-maintain.ts';
+import { relayAges } from '../sql/operations-maintain.ts';
 import type { DoctorContext } from './doctor.ts';
 import { rowsOf } from './session.ts';
 import { readStatus } from './status.ts';
@@ -48,7 +48,7 @@ async function flow({ source, names }: DoctorContext, oldestDueSeconds: number):
 }
 
 async function cycle({ source, names }: DoctorContext, staleSeconds: number): Promise<Answer> {
-  const [freshest] = rowsOf(await source.query(workerAges(names)));
+  const [freshest] = rowsOf(await source.query(relayAges(names)));
   if (freshest === undefined) return { ok: false, detail: 'no relay has ever reported a successful cycle' };
   const age = freshest.number('age');
   return {

@@ -86,11 +86,14 @@ ON CONFLICT (worker) DO UPDATE SET last_cycle_at_utc = excluded.last_cycle_at_ut
 WHERE w.last_cycle_at_utc <= excluded.last_cycle_at_utc - interval '10 seconds'`;
 }
 
-/** Workers with the age of their last cycle, the freshest first. */
-export function workerAges(names: Names): string {
+/**
+ * Relays with the age of their last cycle, the freshest first. A relay looks at the tables on a schedule, so its silence
+ * says something; what only answers events, like ingest, may be silent for days.
+ */
+export function relayAges(names: Names): string {
   return `
 SELECT worker, floor(extract(epoch FROM now() - last_cycle_at_utc))::float8 AS age
-FROM ${names.workers} ORDER BY last_cycle_at_utc DESC LIMIT 100`;
+FROM ${names.workers} WHERE worker LIKE 'outbox-relay%' ORDER BY last_cycle_at_utc DESC LIMIT 100`;
 }
 
 /** Forgets workers that were taken out of service. */
