@@ -88,6 +88,9 @@ export class LaneSession {
       this.#ahead = this.#read();
       const outcome = await this.#send(messages);
       await this.#settled();
+      // A settle may free a key's followers below the cursor. A read that began after it would miss them, find nothing
+      // of the key in the way, and take a later one: so the read ahead is over before the settle begins.
+      await this.#ahead;
       this.#settling = this.#settle(messages, outcome);
       slowestMs = Math.max(slowestMs, performance.now() - began);
       if (outcome.unavailable || decidedOf(outcome) === 0) return outcome.unavailable;

@@ -50,7 +50,8 @@ export interface ReadRequest {
   readonly maxBytes: number;
   /**
    * Start behind these sequences, bucket by bucket: rows up to there are in this relay's hands or done.
-   * It is a hint: rows that commit late below it are found by a read without it.
+   * It is a hint: rows that commit late below it are found by a read without it. A settle can free followers below
+   * it, so a read with cursors is over before the next settle begins, or is thrown away when that settle says `rewind`.
    */
   readonly after: ReadonlyMap<number, string>;
   /** Ids not to take: what a probe has tried in vain. */

@@ -40,7 +40,7 @@ describe('a relay killed with its buckets leased', () => {
       })),
     );
     // The victim's every send hangs, so that it is in the middle of a batch whenever it is killed.
-    const never = new Promise<void>(() => undefined);
+    const never = new Promise<'go on'>(() => undefined);
     let hit: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {
       hit = resolve;
@@ -84,7 +84,7 @@ describe('a relay killed with its buckets leased', () => {
   it('killed between publish and settle, it makes a duplicate, never a loss', async () => {
     const queue = await world.queue('orders');
     await world.add([{ destination: 'orders', messageType: 'order.placed', payload: { n: 1 } }]);
-    const never = new Promise<void>(() => undefined);
+    const never = new Promise<'go on'>(() => undefined);
     const lift = world.gate.inject({ fault: { kind: 'hold', when: 'after', until: () => never } });
     const victim = startRelay(queue.url, '1000');
     await until(

@@ -14,8 +14,8 @@ const message = (n: number) => ({ destination: 'orders', messageType: 'order.pla
 function holdFirstCall() {
   let letGo: () => void = () => undefined;
   let hit: () => void = () => undefined;
-  const until = new Promise<void>((resolve) => {
-    letGo = resolve;
+  const until = new Promise<'go on'>((resolve) => {
+    letGo = () => resolve('go on');
   });
   const held = new Promise<void>((resolve) => {
     hit = resolve;
