@@ -20,8 +20,12 @@ export type Fault =
   | { readonly kind: 'lost-reply' }
   /** Goes through, later. */
   | { readonly kind: 'delay'; readonly ms: number }
-  /** Stops until the promise ends: before the broker sees it, or with its answer in hand. Called once it has stopped there. */
-  | { readonly kind: 'hold'; readonly until: () => Promise<unknown>; readonly when: 'before' | 'after' };
+  /** Stops: before the broker sees it, or with its answer in hand. `until` is called then, and says how it goes on. */
+  | {
+      readonly kind: 'hold';
+      readonly until: () => Promise<'go on' | 'break off'>;
+      readonly when: 'before' | 'after';
+    };
 
 /** Which requests a fault hits. */
 export interface FaultRule {
@@ -77,11 +81,15 @@ export async function openGate(endpoint: string): Promise<FaultGate> {
     }
     if (fault?.kind === 'reset') return breakOff(response);
     if (fault?.kind === 'delay') await new Promise((resolve) => setTimeout(resolve, fault.ms));
-    if (fault?.kind === 'hold' && fault.when === 'before') await fault.until();
+    if (fault?.kind === 'hold' && fault.when === 'before' && (await fault.until()) === 'break off') {
+      return breakOff(response);
+    }
     if (response.destroyed) return;
     const answer = await forward(request, body, { agent, goal });
-    if (fault?.kind === 'hold' && fault.when === 'after') await fault.until();
-    if (fault?.kind === 'lost-reply') return breakOff(response);
+    const lost =
+      fault?.kind === 'lost-reply' ||
+      (fault?.kind === 'hold' && fault.when === 'after' && (await fault.until()) === 'break off');
+    if (lost) return breakOff(response);
     response.writeHead(answer.status, answer.headers);
     response.end(answer.body);
   }

@@ -12,7 +12,8 @@ const say = (message: KeeperMessage, then?: () => void): void => {
   if (process.connected) process.send?.(message, undefined, undefined, () => then?.());
 };
 
-const server = startPostgres();
+// Once more where it fails: somebody may have taken the port between choosing it and listening.
+const server = startPostgres().catch(() => startPostgres());
 
 process.on('disconnect', () => {
   void server

@@ -24,6 +24,8 @@ export async function killRelayInMidBatch(
         until: async () => {
           clearTimeout(timer);
           resolve(host.kill('outbox-relay', instance));
+          // The gate may see the dead process's socket end a moment later: until then it must not pass the call on.
+          return 'break off';
         },
       },
     });

@@ -210,8 +210,8 @@ describe('local fault gate: the broker misbehaves on demand', () => {
 
   it('holds a reply until released, and hits only what matches', async () => {
     let release = (): void => undefined;
-    const until = new Promise<void>((resolve) => {
-      release = resolve;
+    const until = new Promise<'go on'>((resolve) => {
+      release = () => resolve('go on');
     });
     const hits: string[] = [];
     gate.inject({
@@ -230,6 +230,13 @@ describe('local fault gate: the broker misbehaves on demand', () => {
     release();
     await held;
     expect(answered).toBe(true);
+  });
+
+  it('keeps a held request from the broker when told to break off', async () => {
+    gate.inject({ fault: { kind: 'hold', until: async () => 'break off', when: 'before' }, times: 1 });
+    await take(invoicing);
+    await expect(put(entry())).rejects.toMatchObject({ code: 'ECONNRESET' });
+    expect(await take(invoicing)).toEqual([]);
   });
 });
 
