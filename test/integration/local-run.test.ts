@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterEach, describe, expect, inject, it } from 'vitest';
 import { Cleanup } from '../../local/cleanup.ts';
+import { requireNode } from '../../local/errors.ts';
 import { listenOnLoopback } from '../../local/http.ts';
 
 const main = fileURLToPath(new URL('../../local/main.ts', import.meta.url));
@@ -93,6 +94,15 @@ describe('npm run local: the whole system on this machine', () => {
       `Port ${port} is taken. Choose another: npm run local -- --port ${port + 1}`,
     );
     other.close();
+  });
+});
+
+describe('local start: says what to do', () => {
+  it('where Node is too old to run the sources', () => {
+    expect(() => requireNode('22.17.1')).toThrow('Start it through npm (npm run local, npm run demo)');
+    expect(() => requireNode('20.20.2')).toThrow('Node 20.20.2 is too old');
+    expect(() => requireNode('22.18.0')).not.toThrow();
+    expect(() => requireNode('24.0.0')).not.toThrow();
   });
 });
 
