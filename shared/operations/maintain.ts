@@ -22,6 +22,7 @@ export interface MaintenanceStore {
   normalise(): Promise<number>;
 }
 
+/** How a cycle runs, and what it removes. */
 export interface MaintainOptions {
   readonly deadline: Deadline;
   readonly telemetry: Telemetry;

@@ -52,6 +52,7 @@ export interface LaneStatus {
   readonly lastClaimSeconds: number | null;
 }
 
+/** Answer to `status`. */
 export interface StatusResponse {
   readonly command: 'status';
   readonly lanes: readonly LaneStatus[];
@@ -79,6 +80,7 @@ export interface FailedMessage {
   readonly lastError: string | null;
 }
 
+/** Answer to `failed`: one page. */
 export interface FailedResponse {
   readonly command: 'failed';
   readonly messages: readonly FailedMessage[];
@@ -116,23 +118,27 @@ export interface ShownMessage {
   readonly payload?: string;
 }
 
+/** Answer to `show`. */
 export interface ShowResponse {
   readonly command: 'show';
   /** Empty where there is none; more than one where several consumers have a copy. */
   readonly messages: readonly ShownMessage[];
 }
 
+/** A message that a decision changed. */
 export interface Changed {
   readonly id: string;
   readonly box: Box;
 }
 
+/** A message that a decision left as it is. */
 export interface Refused {
   readonly id: string;
   /** What was in the way, and what to do. */
   readonly reason: string;
 }
 
+/** Answer to `requeue` and `discard`. Every message asked for is in one of the lists. */
 export interface FateResponse<Name extends 'requeue' | 'discard'> {
   readonly command: Name;
   readonly dryRun: boolean;
@@ -143,6 +149,7 @@ export interface FateResponse<Name extends 'requeue' | 'discard'> {
   readonly next: string | null;
 }
 
+/** Answer to `pause` and `resume`. */
 export interface LaneResponse<Name extends 'pause' | 'resume'> {
   readonly command: Name;
   readonly lane: LaneName;
@@ -151,6 +158,7 @@ export interface LaneResponse<Name extends 'pause' | 'resume'> {
   readonly pause: Pause | null;
 }
 
+/** Answer to `purge`: one bounded call. */
 export interface PurgeResponse {
   readonly command: 'purge';
   readonly from: Purgeable;
@@ -162,6 +170,7 @@ export interface PurgeResponse {
 /** `problem`: messages don't flow, or will not. `warning`: look at it soon. `unknown`: the check could not look. */
 export type Severity = 'ok' | 'unknown' | 'warning' | 'problem';
 
+/** What one check of the doctor found. */
 export interface Finding {
   /** Stable name of the check, e.g. `invalid-index`; `docs/operations.md` has a paragraph for each. */
   readonly check: string;
@@ -172,18 +181,21 @@ export interface Finding {
   readonly todo: string;
 }
 
+/** Answer to `doctor`, the worst first. */
 export interface DoctorResponse {
   readonly command: 'doctor';
   readonly worst: Severity;
   readonly findings: readonly Finding[];
 }
 
+/** One piece of evidence. */
 export interface HealthCheck {
   readonly name: string;
   readonly ok: boolean;
   readonly detail: string;
 }
 
+/** Answer to `health`. */
 export interface HealthResponse {
   readonly command: 'health';
   readonly ready: boolean;

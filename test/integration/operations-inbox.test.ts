@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { UNREADABLE_TYPE } from '../../shared/inbox/ingest-rows.ts';
 import { reread } from '../../shared/inbox/reread.ts';
 import type { ClaimedInboxMessage, NewInboxRow } from '../../shared/store/inbox-store.ts';
+import { discardInbox, requeueInbox } from '../../shared/store/postgres/sql/operations-inbox.ts';
 import { claimRequest, inboxRow, limits } from '../support/inbox.ts';
 import { createOperations, type OperationsFixture } from '../support/operations.ts';
 
@@ -157,12 +158,22 @@ describe('discard', () => {
     const [stuck = '', free = ''] = await ingest({ partitionKey: 'k' }, { partitionKey: 'l' });
     const client = await t.pool.connect();
     await client.query("BEGIN; SELECT 1 FROM inbox_keys WHERE partition_key = 'k' FOR UPDATE");
-    const { changed, refused } = await t.ask({ command: 'discard', ids: [stuck, free], ...why });
-    await client.query('ROLLBACK');
-    client.release();
+    const deciding = t.ask({ command: 'discard', ids: [stuck, free], ...why });
+    const { changed, refused } = await deciding.finally(() => client.release(true));
     expect(changed.map(({ id }) => id)).toEqual([free]);
     expect(refused).toEqual([{ id: stuck, reason: expect.stringContaining('try again') }]);
   }, 20_000);
+});
+
+describe('a message that changed between the look and the write', () => {
+  it('is left as it is: each statement names the state that it expects', async () => {
+    const [running = '', due = ''] = await ingest({}, { messageType: 'other' });
+    await claim();
+    const before = await t.rows('SELECT * FROM inbox_messages ORDER BY sequence');
+    await t.pool.query(discardInbox(t.tables), [[running], 'x']);
+    await t.pool.query(requeueInbox(t.tables), [[running, due]]);
+    expect(await t.rows('SELECT * FROM inbox_messages ORDER BY sequence')).toEqual(before);
+  });
 });
 
 describe('pause', () => {

@@ -91,6 +91,21 @@ describe('a lane that relays work on without a pause', () => {
   });
 });
 
+describe('a message that changed between the look and the write', () => {
+  it('is left as it is: each statement names the state that it expects', async () => {
+    await t.row({ next_attempt_at_utc: new Date(Date.now() + 60_000), retry_count: 2 });
+    await t.row({ state: 2, processed_at_utc: new Date() });
+    await t.row({ state: 1, locked_until_utc: new Date(Date.now() + 60_000) });
+    const before = await t.rows('SELECT * FROM outbox_messages ORDER BY sequence');
+    const buckets = Array.from({ length: 64 }, (_, bucket) => bucket);
+    const lease = await t.outbox.lease({ destination: 'orders', limit: 64, leaseMs: 20_000, buckets });
+    const ids = before.map(({ id }) => id);
+    await t.pool.query(requeueOutbox(t.tables), ['orders', lease?.token, ids]);
+    await t.pool.query(discardOutbox(t.tables), ['orders', lease?.token, ids.slice(1), 'x']);
+    expect(await t.rows('SELECT * FROM outbox_messages ORDER BY sequence')).toEqual(before);
+  });
+});
+
 describe('a command whose own lease ran out', () => {
   it('changes nothing', async () => {
     const failed = await t.row(failedColumns({ partition_key: 'k' }));

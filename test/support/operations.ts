@@ -19,6 +19,7 @@ export interface OperationsFixture extends InboxFixture, PostgresOperations {
   outboxRow(id: string): Promise<Record<string, unknown>>;
 }
 
+/** Creates it, in a database of the file's own. */
 export async function createOperations(): Promise<OperationsFixture> {
   const inbox = await createInbox();
   const { pool } = inbox;
