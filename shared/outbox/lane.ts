@@ -11,9 +11,6 @@ import type {
 import type { RelayContext } from './relay-options.ts';
 import { type BatchOutcome, type SendOptions, sendBatch } from './send.ts';
 
-/** Rows that committed late, below what was read, are looked for so often while a lease is held. */
-const REWIND_MS = 3_000;
-
 /** How one visit to a lane ended. */
 export interface LaneVisit {
   /** Messages whose outcome was written. */
@@ -32,11 +29,10 @@ export class LaneSession {
   #lease: LaneLease;
   /** How long we trust the lease: from before it was taken, so never longer than the database does. */
   #trusted: Deadline;
-  readonly #cursors = new Map<number, string>();
-  /** Ids under way that the cursors do not cover: of the batch on the wire, and of the one being settled. */
+  /** Ids under way: of the batch being settled, and of the one on the wire. */
   #underWay: readonly (readonly string[])[] = [];
-  #rewound = performance.now();
-  #rewindDue = false;
+  /** A settle let followers go that no read has seen. */
+  #freed = false;
   /** The read that is under way while a batch is on the wire. */
   #ahead: Promise<ReadResult> | undefined;
   /** The settle that is under way while the next batch is on the wire. */
@@ -73,33 +69,28 @@ export class LaneSession {
     this.#ahead = this.#read();
     while (this.#lease.buckets.length > 0) {
       const { messages, more } = await this.#ahead;
+      if (this.#context.signal.aborted || slice.remainingMs() <= 0) return undefined;
+      if (this.#budgetMs() <= slowestMs) return undefined;
       if (messages.length === 0) {
         await this.#settled();
         // Empty with more to come: the read was busy setting followers of blocked keys aside.
-        if (!this.#rewindDue && !more) return undefined;
-        if (slice.remainingMs() <= 0 || this.#budgetMs() <= 0) return undefined;
-        this.#rewind();
+        if (!this.#freed && !more) return undefined;
+        this.#readAgain();
         continue;
       }
-      if (this.#context.signal.aborted || slice.remainingMs() <= 0) return undefined;
-      if (this.#budgetMs() <= slowestMs) return undefined;
       const began = performance.now();
-      this.#advance(messages);
+      this.#underWay = [...this.#underWay.slice(-1), messages.map(({ id }) => id)];
       this.#ahead = this.#read();
       const outcome = await this.#send(messages);
       await this.#settled();
-      // A settle may free a key's followers below the cursor. A read that began after it would miss them, find nothing
-      // of the key in the way, and take a later one: so the read ahead is over before the settle begins.
-      await this.#ahead;
       this.#settling = this.#settle(messages, outcome);
       slowestMs = Math.max(slowestMs, performance.now() - began);
       if (outcome.unavailable || decidedOf(outcome) === 0) return outcome.unavailable;
-      // What was not published stays behind the cursor, and what was read ahead may be of its key: begin anew.
-      if (outcome.published.length < messages.length) this.#rewindDue = true;
-      if (this.#rewindDue || performance.now() - this.#rewound > REWIND_MS) {
+      // What was read ahead may be of the key of a message that was not published: begin anew once that is written.
+      if (outcome.published.length < messages.length) {
         await this.#settled();
         await this.#ahead;
-        this.#rewind();
+        this.#readAgain();
       }
     }
     return undefined;
@@ -114,8 +105,7 @@ export class LaneSession {
     ),
   ): Promise<readonly ClaimedOutboxMessage[]> {
     const { maxBytes } = this.#context.options;
-    const request = { maxBytes, after: new Map<number, string>(), probe, ...which };
-    return (await this.#context.store.read(this.#lease, request)).messages;
+    return (await this.#context.store.read(this.#lease, { maxBytes, probe, ...which })).messages;
   }
 
   /** Sends a batch and writes its outcome, with nothing else under way. `judge` may think again before it is written. */
@@ -138,7 +128,6 @@ export class LaneSession {
     const reading = this.#context.store.read(this.#lease, {
       limit: batchSize,
       maxBytes,
-      after: new Map(this.#cursors),
       except: this.#underWay.flat(),
     });
     // It may fail while nobody waits for it yet; whoever awaits it still gets the error.
@@ -169,6 +158,7 @@ export class LaneSession {
     telemetry.count('Published', outcome.published.length, lane);
     if (messages.length > decided) telemetry.count('Released', messages.length - decided, lane);
     const trusted = Deadline.in(LaneSession.trustMs(options.leaseMs));
+    const buckets = this.#lease.buckets.length;
     const settling = store
       .settle(
         this.#lease,
@@ -188,7 +178,8 @@ export class LaneSession {
         },
       )
       .then((result) => {
-        this.#trusted = trusted;
+        // Where a bucket was lost, what is on the wire may be of it: then the old trust has to do.
+        if (result.buckets.length === buckets) this.#trusted = trusted;
         const settled = new Set(result.settled);
         const ended = new Set(result.ended);
         const retried = outcome.failed.filter(({ message: { id } }) => settled.has(id) && !ended.has(id));
@@ -222,24 +213,13 @@ export class LaneSession {
     if (result.buckets.length < this.#lease.buckets.length) {
       this.#lease = { ...this.#lease, buckets: result.buckets };
     }
-    // Not at once: a read without cursors would find again what is under way.
-    if (result.rewind.length > 0) this.#rewindDue = true;
+    if (result.freed.length > 0) this.#freed = true;
   }
 
-  #advance(messages: readonly ClaimedOutboxMessage[]): void {
-    for (const message of messages) {
-      if (!message.cursorless && message.sequence !== null)
-        this.#cursors.set(message.bucket, message.sequence);
-    }
-    const cursorless = messages.filter((message) => message.cursorless).map((message) => message.id);
-    this.#underWay = [...this.#underWay.slice(-1), cursorless];
-  }
-
-  #rewind(): void {
-    this.#cursors.clear();
+  /** Reads with nothing under way. */
+  #readAgain(): void {
     this.#underWay = [];
-    this.#rewindDue = false;
-    this.#rewound = performance.now();
+    this.#freed = false;
     this.#ahead = this.#read();
   }
 

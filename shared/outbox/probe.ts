@@ -14,14 +14,15 @@ export type ProbeVerdict = 'passed' | 'untried' | NonNullable<BatchOutcome['unav
  * A long outage would otherwise charge everything that its probes happened to take.
  */
 export async function tryLane(session: LaneSession, probe: Probe): Promise<ProbeVerdict> {
-  const only = probe.tried.slice(0, SUSPECTS);
-  const suspects = only.length > 0 ? await session.readFor(probe, { only, limit: SUSPECTS }) : [];
-  const keys = new Set(suspects.flatMap(({ partitionKey }) => partitionKey ?? []));
+  const { tried } = probe;
+  const before = tried.length > 0 ? await session.readFor(probe, { only: tried, limit: tried.length }) : [];
+  const suspects = before.slice(0, SUSPECTS);
+  const keys = new Set(before.flatMap(({ partitionKey }) => partitionKey ?? []));
   // A key's next message must not pass the one that was tried.
-  const others = (await session.readFor(probe, { except: probe.tried, limit: SUSPECTS })).filter(
+  const others = (await session.readFor(probe, { except: tried, limit: SUSPECTS })).filter(
     ({ partitionKey }) => partitionKey === null || !keys.has(partitionKey),
   );
-  const [message = suspects[0], ...witnesses] = others;
+  const [message = suspects[0], ...more] = others;
   if (!message) return 'untried';
   const answered = performance.now();
   const first = await session.sendAndSettle([message]);
@@ -30,6 +31,9 @@ export async function tryLane(session: LaneSession, probe: Probe): Promise<Probe
   const again = suspects.filter((suspect) => suspect !== message);
   if (again.length === 0) return 'passed';
   const ids = new Set(again.map(({ id }) => id));
+  // Nor one that was refused just now.
+  const held = first.published.includes(message) ? null : message.partitionKey;
+  const witnesses = more.filter(({ partitionKey }) => partitionKey === null || partitionKey !== held);
   const second = await session.sendAndSettle(
     [...again, ...witnesses],
     { suspects: ids, answered, parallelism: 1 },

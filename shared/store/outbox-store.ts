@@ -14,8 +14,6 @@ export interface ClaimedOutboxMessage extends OutgoingMessage {
   readonly maxRetries: number;
   /** Bytes of the payload as stored. */
   readonly payloadBytes: number;
-  /** True where the read's cursor does not cover it: it waited for its time, or has no sequence. */
-  readonly cursorless: boolean;
 }
 
 /** What happens behind a message that is Failed for good: its key waits for a person, or goes on. */
@@ -49,12 +47,9 @@ export interface ReadRequest {
   /** At most so many payload bytes, but always at least one message. */
   readonly maxBytes: number;
   /**
-   * Start behind these sequences, bucket by bucket: rows up to there are in this relay's hands or done.
-   * It is a hint: rows that commit late below it are found by a read without it. A settle can free followers below
-   * it, so a read with cursors is over before the next settle begins, or is thrown away when that settle says `rewind`.
+   * Ids not to take: what is under way already, or what a probe has tried in vain. There is no cursor: a row may commit
+   * after others with a higher sequence, and a later message of its key must not pass it.
    */
-  readonly after: ReadonlyMap<number, string>;
-  /** Ids not to take: what a probe has tried in vain. */
   readonly except?: readonly string[];
   /** Only these ids, where they are due: what a probe has proved guilty. */
   readonly only?: readonly string[];
@@ -103,8 +98,8 @@ export interface SettleResult {
   readonly lost: readonly string[];
   /** Buckets whose lease still is ours, now extended. */
   readonly buckets: readonly number[];
-  /** Buckets in which rows became due below what was read: read them from the start. */
-  readonly rewind: readonly number[];
+  /** Buckets in which followers of a key became due by this settle: there is more to read. */
+  readonly freed: readonly number[];
 }
 
 /** The breaker's probe: one message may be tried while the lane is open. */

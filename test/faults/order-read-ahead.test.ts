@@ -6,6 +6,7 @@ import { runRelay } from '../../shared/outbox/relay.ts';
 import { relayDefaults } from '../../shared/outbox/relay-options.ts';
 import type { Publisher } from '../../shared/publish/publisher.ts';
 import type { OutboxStore } from '../../shared/store/outbox-store.ts';
+import { postgresOutbox } from '../../shared/store/postgres/producer.ts';
 import { createRelayWorld, quick, type RelayWorld, until } from '../support/relay-world.ts';
 
 let world: RelayWorld;
@@ -67,6 +68,40 @@ it("a read that is slow does not pass a key's freed follower: its new message wa
   await run(withSlowReadAhead(store));
   await run(store);
   expect(sent).toEqual(['1', '2', '3']);
+});
+
+it('a message that commits late is not passed by the next one of its key, though others of its bucket went before', async () => {
+  const [key, other] = await twoKeysOfOneBucket();
+  const message = (partitionKey: string, n: number) => ({
+    destination: 'orders',
+    messageType: 'order.changed',
+    payload: n,
+    partitionKey,
+  });
+  const sent: string[] = [];
+  const late = await world.pool.connect();
+  await late.query('BEGIN');
+  await postgresOutbox().add(late, message(key, 1));
+  await world.add([1, 2, 3].map((n) => message(other, n)));
+  world.destination('orders', {
+    limits: { entries: 10, callBytes: 1e6, ordered: true },
+    prepare: (entry) => ({ entry, bytes: 100 }),
+    async send(entries) {
+      for (const entry of entries as OutgoingMessage[]) {
+        if (entry.partitionKey === key) sent.push(entry.payload);
+        else if (entry.payload === '1') {
+          // The key's writers serialise: its second message is added once the first has committed.
+          await late.query('COMMIT');
+          late.release();
+          await world.add([message(key, 2)]);
+        }
+      }
+      return entries.map(() => ({ kind: 'published' }));
+    },
+    classify: (error) => ({ kind: 'failed', reason: String(error) }),
+  });
+  await world.relay({ ...quick, mode: 'scheduled', batchSize: 1 }).run();
+  expect(sent).toEqual(['1', '2']);
 });
 
 /** Every read after the first is as slow as a busy server can make it: it begins only after the settle beside it. */

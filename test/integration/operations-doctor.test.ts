@@ -79,7 +79,7 @@ it('does not take rows that the relay published for those of another program', a
   const buckets = Array.from({ length: 64 }, (_, bucket) => bucket);
   const lease = await t.outbox.lease({ destination: 'orders', limit: 64, leaseMs: 20_000, buckets });
   if (lease === undefined) throw new Error('no lease');
-  const { messages } = await t.outbox.read(lease, { limit: 9, maxBytes: 1e6, after: new Map() });
+  const { messages } = await t.outbox.read(lease, { limit: 9, maxBytes: 1e6 });
   await t.outbox.settle(
     lease,
     { published: messages, failed: [], rejected: [] },

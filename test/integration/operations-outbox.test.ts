@@ -19,7 +19,7 @@ const leaseAll = async (): Promise<LaneLease> => {
   return lease;
 };
 const readAll = async (lease: LaneLease): Promise<ReadResult> =>
-  await t.outbox.read(lease, { limit: 100, maxBytes: 1e6, after: new Map() });
+  await t.outbox.read(lease, { limit: 100, maxBytes: 1e6 });
 const settle = { leaseMs: 20_000, afterSuccess: 'keep', onFailedKey: 'block' } as const;
 
 describe('requeue', () => {

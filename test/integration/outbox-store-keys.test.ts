@@ -45,8 +45,8 @@ describe('promise 6: followers are held and let go', () => {
     expect(again.id).toBe(rows[0]?.id);
     expect(await heldCount()).toBe(599);
 
-    const { rewind } = await store.settle(lease, outcome({ published: [again] }), KEEP);
-    expect(rewind).toEqual([again.bucket]);
+    const { freed } = await store.settle(lease, outcome({ published: [again] }), KEEP);
+    expect(freed).toEqual([again.bucket]);
     expect(await heldCount()).toBeGreaterThan(400);
     const late = outboxRow({ partitionKey: 'k' });
     await store.add([late]);

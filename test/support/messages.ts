@@ -19,7 +19,6 @@ export function claimedMessage(fields: Partial<ClaimedOutboxMessage> = {}): Clai
     replay: 0,
     retryCount: 0,
     maxRetries: 5,
-    cursorless: false,
     ...fields,
   });
 }

@@ -20,7 +20,7 @@ function markingFirst(store: OutboxStore): OutboxStore {
         ended: [],
         lost: [],
         buckets: lease.buckets,
-        rewind: [],
+        freed: [],
       };
     },
   });

@@ -20,7 +20,7 @@ export function settleRows(
   const settled: string[] = [];
   const ended: string[] = [];
   const lost: string[] = [];
-  const rewind = new Set<number>();
+  const freed = new Set<number>();
   const unfinished = (message: ClaimedOutboxMessage): OutboxRecord | undefined => {
     const record = tables.rows.get(message.id);
     const there = record && (record.state < 2 || tables.broken('discard is undone by a settle'));
@@ -32,7 +32,7 @@ export function settleRows(
     return undefined;
   };
   const goOn = (record: OutboxRecord): void => {
-    if (releaseFollowers(tables, record)) rewind.add(record.bucket);
+    if (releaseFollowers(tables, record)) freed.add(record.bucket);
   };
   const end = (record: OutboxRecord, reason: string): void => {
     const held = record.row.partitionKey !== null && options.onFailedKey === 'block';
@@ -68,7 +68,7 @@ export function settleRows(
     const record = unfinished(message);
     if (record) end(record, reason);
   }
-  return { settled, ended, lost, rewind: [...rewind] };
+  return { settled, ended, lost, freed: [...freed] };
 }
 
 /** Lets the lowest held rows of the key go, as far as nothing else waits before them. */

@@ -90,13 +90,13 @@ export class MemoryOutboxStore extends MemoryLanes implements OutboxStore {
     if (!this.#readable(lease, request)) return { messages: [], more: false };
     const buckets = new Set(lease.buckets);
     const messages: ClaimedOutboxMessage[] = [];
-    const highest = new Map<number, string>();
+    const highest = new Map<number, number>();
     let bytes = 0;
     for (const record of tables.inOrder(lease.destination)) {
       if (!buckets.has(record.bucket) || !tables.due(record)) continue;
       if (request.except?.includes(record.row.id)) continue;
       if (request.only && !request.only.includes(record.row.id)) continue;
-      if (this.#behind(lease, record, request)) continue;
+      if (this.#passed(lease, record)) continue;
       if (this.#stepOver(record)) continue;
       const message = claim(record);
       const full =
@@ -105,24 +105,20 @@ export class MemoryOutboxStore extends MemoryLanes implements OutboxStore {
       if (full && messages.length > 0) return { messages, more: true };
       bytes += message.payloadBytes;
       messages.push(message);
-      highest.set(record.bucket, String(record.sequence));
+      highest.set(record.bucket, record.sequence);
       if (tables.broken('a read marks its rows')) write(record, {});
     }
-    if (tables.broken('cursor hides late messages')) {
+    if (tables.broken('a read begins where the last one ended')) {
       for (const [bucket, sequence] of highest) this.#remembered.set(`${lease.token}/${bucket}`, sequence);
     }
     return { messages, more: false };
   }
 
-  /** Only the fault uses it: a store must not take its own cursor for the truth. */
-  readonly #remembered = new Map<string, string>();
+  /** Only the fault uses it: highest sequences read, by lease and bucket. A store must not begin where it last ended. */
+  readonly #remembered = new Map<string, number>();
 
-  /** True where the cursor covers the row. One that waited for its time is found without: it comes back below what was read. */
-  #behind(lease: LaneLease, record: OutboxRecord, request: ReadRequest): boolean {
-    if (record.nextAt !== null && !this.tables.broken('cursor hides messages that waited')) return false;
-    const { bucket } = record;
-    const remembered = Number(this.#remembered.get(`${lease.token}/${bucket}`) ?? 0);
-    return record.sequence <= Math.max(Number(request.after.get(bucket) ?? 0), remembered);
+  #passed(lease: LaneLease, record: OutboxRecord): boolean {
+    return record.sequence <= (this.#remembered.get(`${lease.token}/${record.bucket}`) ?? 0);
   }
 
   /** A paused lane answers nothing, an open one only its probe. */
@@ -189,7 +185,7 @@ export class MemoryOutboxStore extends MemoryLanes implements OutboxStore {
   }
 }
 
-function claim({ row, bucket, sequence, retryCount, nextAt }: OutboxRecord): ClaimedOutboxMessage {
+function claim({ row, bucket, sequence, retryCount }: OutboxRecord): ClaimedOutboxMessage {
   return asClaimed({
     id: row.id,
     messageType: row.messageType,
@@ -202,7 +198,6 @@ function claim({ row, bucket, sequence, retryCount, nextAt }: OutboxRecord): Cla
     bucket,
     sequence: String(sequence),
     retryCount,
-    cursorless: nextAt !== null,
     maxRetries: row.maxRetries,
     payloadBytes: Buffer.byteLength(row.payload),
   });

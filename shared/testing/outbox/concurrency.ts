@@ -82,7 +82,6 @@ async function cycle(
   const { messages } = await store.read(lease, {
     limit: 1 + Math.floor(roll() * 15),
     maxBytes: 1_000_000,
-    after: new Map(),
   });
   for (const { id } of messages) {
     const holder = ledger.inHand.get(id);

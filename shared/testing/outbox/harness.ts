@@ -125,7 +125,6 @@ export async function readAll(
   const read = await store.read(lease, {
     limit: 1000,
     maxBytes: defaults.claimBytes,
-    after: new Map(),
     ...request,
   });
   return read.messages;

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
-import { type CaseOf, LONG_MS, until } from '../case.ts';
+import { type CaseOf, LONG_MS } from '../case.ts';
 import {
-  failure,
   ids,
-  KEEP,
   keyed,
   LANE,
   mustLease,
@@ -72,7 +70,7 @@ export const reading: readonly CaseOf<OutboxHarness>[] = [
       const rows = Array.from({ length: 60 }, (_, n) => outboxRow({ partitionKey: `k${n % 4}` }));
       await store.add(rows);
       const lease = await mustLease(store);
-      const read = await store.read(lease, { limit: 7, maxBytes: MANY, after: new Map() });
+      const read = await store.read(lease, { limit: 7, maxBytes: MANY });
       assert.equal(read.messages.length, 7);
       assert.equal(read.more, true);
       for (const key of ['k0', 'k1', 'k2', 'k3']) {
@@ -80,7 +78,7 @@ export const reading: readonly CaseOf<OutboxHarness>[] = [
         const there = ids(rows.filter(({ partitionKey }) => partitionKey === key));
         assert.deepEqual(got, there.slice(0, got.length), 'the first ones of the key');
       }
-      const all = await store.read(lease, { limit: 1000, maxBytes: MANY, after: new Map() });
+      const all = await store.read(lease, { limit: 1000, maxBytes: MANY });
       assert.equal(all.messages.length, 60);
       assert.equal(all.more, false);
     },
@@ -93,40 +91,36 @@ export const reading: readonly CaseOf<OutboxHarness>[] = [
       const rows = keyed('k', 4, { payload: 'ß'.repeat(500) });
       await store.add(rows);
       const lease = await mustLease(store);
-      const two = await store.read(lease, { limit: 100, maxBytes: 2500, after: new Map() });
+      const two = await store.read(lease, { limit: 100, maxBytes: 2500 });
       assert.deepEqual(ids(two.messages), ids(rows.slice(0, 2)));
       assert.equal(two.more, true);
-      const one = await store.read(lease, { limit: 100, maxBytes: 10, after: new Map() });
+      const one = await store.read(lease, { limit: 100, maxBytes: 10 });
       assert.deepEqual(ids(one.messages), ids(rows.slice(0, 1)));
-      const four = await store.read(lease, { limit: 100, maxBytes: 4000, after: new Map() });
+      const four = await store.read(lease, { limit: 100, maxBytes: 4000 });
       assert.equal(four.messages.length, 4);
     },
   },
   {
     promise: 6,
-    name: 'a read goes on behind its cursor',
+    name: 'what is under way is left out by its id, and the rest comes in order',
     async body({ store }) {
       const rows = keyed('k', 5);
       await store.add(rows);
       const lease = await mustLease(store);
-      const after = new Map<number, string>();
       const seen: string[] = [];
       for (let round = 0; round < 3; round++) {
-        const { messages } = await store.read(lease, { limit: 2, maxBytes: MANY, after });
-        for (const { id, bucket, sequence } of messages) {
-          seen.push(id);
-          if (sequence !== null) after.set(bucket, sequence);
-        }
+        const { messages } = await store.read(lease, { limit: 2, maxBytes: MANY, except: seen });
+        seen.push(...ids(messages));
       }
       assert.deepEqual(seen, ids(rows));
-      const end = await store.read(lease, { limit: 2, maxBytes: MANY, after });
+      const end = await store.read(lease, { limit: 2, maxBytes: MANY, except: seen });
       assert.deepEqual(end, { messages: [], more: false });
-      assert.equal((await readAll(store, lease)).length, 5, 'without a cursor they are all still there');
+      assert.equal((await readAll(store, lease)).length, 5, 'they are all still there');
     },
   },
   {
     promise: 1,
-    name: 'a message that commits late, below what was read, is found by a read without cursor, and comes first',
+    name: 'a message that commits late, below what was read, comes first in the next read',
     async body({ store, begin }) {
       const [early, late] = keyed('k', 2);
       assert.ok(early && late);
@@ -148,7 +142,7 @@ export const reading: readonly CaseOf<OutboxHarness>[] = [
       await store.add(rows);
       const lease = await mustLease(store);
       const except = [rows[0]?.id ?? '', rows[2]?.id ?? ''];
-      const left = await store.read(lease, { limit: 1, maxBytes: MANY, after: new Map(), except });
+      const left = await store.read(lease, { limit: 1, maxBytes: MANY, except });
       assert.deepEqual(ids(left.messages), [rows[1]?.id]);
     },
   },
@@ -162,23 +156,6 @@ export const reading: readonly CaseOf<OutboxHarness>[] = [
       const wanted = [rows[1]?.id ?? '', rows[2]?.id ?? ''];
       assert.deepEqual(ids(await readAll(store, lease, { only: wanted })), wanted.slice(0, 1));
       assert.deepEqual(await readAll(store, lease, { only: [] }), []);
-    },
-  },
-  {
-    promise: 1,
-    name: 'a message that waited for its time is found whatever the cursor, and says so',
-    async body({ store }) {
-      const rows = keyed('k', 2);
-      await store.add(rows);
-      const lease = await mustLease(store);
-      const [head] = await readAll(store, lease);
-      assert.equal(head?.cursorless, false);
-      await store.settle(lease, failure(head, 0), KEEP);
-      const after = new Map([[head.bucket, '9223372036854775807']]);
-      const back = await until('the message is read', async () =>
-        (await readAll(store, lease, { after })).find(({ id }) => id === head.id),
-      );
-      assert.equal(back.cursorless, true);
     },
   },
   {

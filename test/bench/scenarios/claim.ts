@@ -86,7 +86,6 @@ async function claimOnce(store: OutboxStore): Promise<number> {
   const { messages } = await store.read(lease, {
     limit: BATCH,
     maxBytes: defaults.claimBytes,
-    after: new Map(),
   });
   const ms = performance.now() - began;
   if (messages.length !== BATCH) throw new Error(`a read brought ${messages.length} messages`);

@@ -62,7 +62,7 @@ describe('the rights that the check asks for are enough for the work', () => {
     expect(await store.dueLanes()).toEqual([{ destination: 'orders', state: 'ready' }]);
     const lease = await store.lease({ destination: 'orders', limit: 64, leaseMs: 30_000 });
     if (lease === undefined) throw new Error('no lease');
-    const { messages } = await store.read(lease, { limit: 10, maxBytes: 1e6, after: new Map() });
+    const { messages } = await store.read(lease, { limit: 10, maxBytes: 1e6 });
     const [first, second, third, fourth] = messages;
     if (!first || !second || !third || !fourth) throw new Error('nothing to settle');
     const options = { leaseMs: 30_000, onFailedKey: 'block' } as const;

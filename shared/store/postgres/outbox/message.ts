@@ -28,7 +28,6 @@ export function claimedMessage(destination: string, row: Record<string, unknown>
     partitionKey: row['partition_key'] as string | null,
     retryCount: row['retry_count'] as number,
     maxRetries: row['max_retries'] as number,
-    cursorless: row['cursorless'] as boolean,
     replay,
   });
   return row['blocked'] === null ? message : Object.assign(message, { [inTheWay]: true });

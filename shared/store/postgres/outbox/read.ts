@@ -2,7 +2,7 @@ import type { ClaimedOutboxMessage, LaneLease, ReadRequest, ReadResult } from '.
 import type { Database } from '../database.ts';
 import type { Names } from '../names.ts';
 import { holdSql } from '../sql/outbox-hold.ts';
-import { fromStart, readOnlySql, readSql } from '../sql/outbox-read.ts';
+import { readOnlySql, readSql } from '../sql/outbox-read.ts';
 import type { Exclusive } from './exclusive.ts';
 import { claimedMessage } from './message.ts';
 import type { Quotas } from './quotas.ts';
@@ -24,8 +24,9 @@ export class OutboxReader {
   readonly #quotas: Quotas;
   readonly #hold: string;
   readonly #only: string;
-  /** The statement, by whether every bucket has a cursor and whether ids are left out. */
-  readonly #sql: (cursors: boolean, except: boolean) => string;
+  readonly #all: string;
+  /** The same with ids left out. */
+  readonly #others: string;
 
   constructor(
     database: Database,
@@ -37,10 +38,8 @@ export class OutboxReader {
     this.#quotas = parts.quotas;
     this.#hold = holdSql(names);
     this.#only = readOnlySql(names);
-    const statements = [false, true].map((cursors) =>
-      [false, true].map((except) => readSql(names, { cursors, except })),
-    );
-    this.#sql = (cursors, except) => statements[Number(cursors)]?.[Number(except)] as string;
+    this.#all = readSql(names, { except: false });
+    this.#others = readSql(names, { except: true });
   }
 
   async read(lease: LaneLease, request: ReadRequest): Promise<ReadResult> {
@@ -58,24 +57,17 @@ export class OutboxReader {
   }
 
   async #readBatch(lease: LaneLease, request: ReadRequest): Promise<Batch> {
-    const { after, except = [], limit, maxBytes, probe } = request;
+    const { except = [], limit, maxBytes, probe } = request;
     const quotas = this.#quotas.share(lease, limit);
-    const { rows } = await this.#database.query(
-      this.#sql(
-        lease.buckets.every((bucket) => after.has(bucket)),
-        except.length > 0,
-      ),
-      [
-        lease.destination,
-        quotas.map(({ bucket }) => bucket),
-        quotas.map(({ bucket }) => after.get(bucket) ?? fromStart),
-        quotas.map(({ quota }) => quota),
-        limit,
-        maxBytes,
-        probe?.token ?? null,
-        ...(except.length > 0 ? [except] : []),
-      ],
-    );
+    const { rows } = await this.#database.query(except.length > 0 ? this.#others : this.#all, [
+      lease.destination,
+      quotas.map(({ bucket }) => bucket),
+      quotas.map(({ quota }) => quota),
+      limit,
+      maxBytes,
+      probe?.token ?? null,
+      ...(except.length > 0 ? [except] : []),
+    ]);
     const counts = new Map<number, number>();
     for (const row of rows) {
       const bucket = row['bucket'] as number;

@@ -42,7 +42,7 @@ export class OutboxSettler {
         ended: all<string>('ended'),
         lost: asked.map(({ id }) => id).filter((id) => !settled.has(id)),
         buckets: (answers.at(-1)?.['buckets'] ?? []) as number[],
-        rewind: [...new Set(all<number>('rewind'))],
+        freed: [...new Set(all<number>('freed'))],
       };
     });
   }

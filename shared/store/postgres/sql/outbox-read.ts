@@ -1,9 +1,6 @@
 import { bucketOf, type Names } from '../names.ts';
 import { blockedBefore, paused, ready, unclaimed, waiting } from './outbox-predicates.ts';
 
-/** Below every sequence: where a bucket has no cursor. */
-export const fromStart = '-9223372036854775808';
-
 const dueAt = {
   ready,
   waiting: (alias: string) => `${waiting(alias)} AND ${alias}.next_attempt_at_utc <= now()`,
@@ -11,39 +8,34 @@ const dueAt = {
 
 /**
  * Reads due messages of leased buckets, bucket by bucket in their order, without a write.
- * `$1` lane, `$2` buckets, `$3` cursors, `$4` quotas, `$5` limit, `$6` bytes, `$7` the probe's token or null, `$8` ids to leave out.
+ * `$1` lane, `$2` buckets, `$3` quotas, `$4` limit, `$5` bytes, `$6` the probe's token or null, `$7` ids to leave out.
  *
  * - A LATERAL per bucket is one descent of the index and then neighbours; the planner has no other way to take it.
  * - Each branch has its own partial index, so that rows which wait or are held cost nothing, however many.
+ * - Every read begins at the head. A cursor would pass a row that commits late, and then find a later one of its key.
+ *   What is under way is passed over by id; a row without a sequence, another program's of before it, sorts last.
  * - Bytes are added up over the sizes that TOAST knows: a payload beyond the bound is neither fetched nor sent, and comes as null.
  * - `blocked`: true where an earlier row of the key is in the way, false where the key has rows in the way behind this one
  *   or it is such a row itself, null where the key is free.
- * - `options.cursors`: every bucket has one. Otherwise rows without a sequence, which no cursor covers, are read too.
  */
-export function readSql(
-  names: Names,
-  options: { readonly cursors: boolean; readonly except: boolean },
-): string {
+export function readSql(names: Names, options: { readonly except: boolean }): string {
   const branch = (where: string, order: string): string => `
     (SELECT o.* FROM ${names.outbox} AS o
-     WHERE o.destination = $1 AND ${bucketOf('o')} = l.bucket AND ${where} AND ${unclaimed('o')}${options.except ? ' AND o.id <> ALL ($8::uuid[])' : ''}
+     WHERE o.destination = $1 AND ${bucketOf('o')} = l.bucket AND ${where} AND ${unclaimed('o')}${options.except ? ' AND o.id <> ALL ($7::uuid[])' : ''}
      ORDER BY ${order} LIMIT l.quota)`;
   const branches = [
-    branch(`${dueAt.ready('o')} AND o.sequence > l.after`, 'o.sequence'),
-    ...(options.cursors
-      ? []
-      : [branch(`${dueAt.ready('o')} AND o.sequence IS NULL AND l.after = ${fromStart}`, 'o.sequence')]),
+    branch(dueAt.ready('o'), 'o.sequence'),
     branch(dueAt.waiting('o'), 'o.next_attempt_at_utc'),
   ];
   return `
 SELECT ${columns(names)}, l.bucket,
-  CASE WHEN sum(octet_length(o.payload)) OVER w <= $6::bigint OR row_number() OVER w = 1 THEN o.payload END AS payload
-FROM unnest($2::int[], $3::bigint[], $4::int[]) AS l(bucket, after, quota)
+  CASE WHEN sum(octet_length(o.payload)) OVER w <= $5::bigint OR row_number() OVER w = 1 THEN o.payload END AS payload
+FROM unnest($2::int[], $3::int[]) AS l(bucket, quota)
 CROSS JOIN LATERAL (${branches.join(' UNION ALL ')}
 ) AS o
-WHERE ${open(names, '$7')}
+WHERE ${open(names, '$6')}
 WINDOW w AS (ROWS UNBOUNDED PRECEDING)
-LIMIT $5`;
+LIMIT $4`;
 }
 
 /**
@@ -72,6 +64,5 @@ function open(names: Names, probe: string): string {
 function columns(names: Names): string {
   return `o.id, o.message_type, o.headers::text AS headers, o.correlation_id, o.partition_key,
   o.sequence::text AS sequence, o.retry_count, o.max_retries, octet_length(o.payload) AS bytes,
-  o.next_attempt_at_utc IS NOT NULL OR o.sequence IS NULL AS cursorless,
   CASE WHEN o.partition_key IS NOT NULL THEN ${blockedBefore(names, 'o')} END AS blocked`;
 }

@@ -97,5 +97,5 @@ function freed(names: Names, settled: string, ids: string): string {
 
 function answer(release: boolean, ended: string): string {
   return `SELECT (SELECT array_agg(bucket::int) FROM mine) AS buckets, (SELECT array_agg(id) FROM done) AS settled,
-  ${ended} AS ended, ${release ? '(SELECT array_agg(DISTINCT bucket) FROM freed)' : 'NULL::int[]'} AS rewind`;
+  ${ended} AS ended, ${release ? '(SELECT array_agg(DISTINCT bucket) FROM freed)' : 'NULL::int[]'} AS freed`;
 }
