@@ -1,4 +1,9 @@
 /** The contract suite that every store passes, and an in-memory store to try the suite on. Needs no test runner. */
+
+export type * from '../store/inbox-store.ts';
+export { asClaimedInbox } from '../store/inbox-store.ts';
+export type * from '../store/outbox-store.ts';
+export { asClaimed } from '../store/outbox-store.ts';
 export type { ContractCase } from './case.ts';
 export type { ForeignInboxRow, InboxHarness, InboxIdentity, InboxRowView } from './inbox/harness.ts';
 export { inboxStoreContract } from './inbox/index.ts';
