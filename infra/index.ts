@@ -1,0 +1,2 @@
+/** `relaybox/cdk`: the infrastructure as constructs. */
+export {};
