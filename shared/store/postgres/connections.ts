@@ -6,6 +6,7 @@ import { type PostgresHost, type PostgresSettings, resolveSettings } from './con
 import { type Login, type Logins, loginsOf } from './credentials.ts';
 import type { Database, DatabaseResult } from './database.ts';
 import { ConnectionPool, cut, type Lease, type PoolLimits } from './pool.ts';
+import { STALE_STATEMENT, Statements } from './prepared.ts';
 import { trustedRoots } from './tls.ts';
 import { beginTransaction } from './transaction.ts';
 
@@ -63,24 +64,28 @@ export function connect(settings: PostgresSettings, options: ConnectOptions = {}
   const pool = new ConnectionPool(() => openClient(host, logins, limits, options), limits);
   const given = options.queryTimeoutMs ?? 30_000;
   const queryMs = typeof given === 'function' ? given : () => given;
-  return new Connections(pool, queryMs, options.trustedMs ?? 5_000);
+  const statements = new Statements(!host.proxy);
+  return new Connections(pool, statements, queryMs, options.trustedMs ?? 5_000);
 }
 
 class Connections implements PostgresDatabase {
   readonly #pool: ConnectionPool;
+  readonly #statements: Statements;
   readonly #queryMs: () => number;
   readonly #trustedMs: number;
 
-  constructor(pool: ConnectionPool, queryMs: () => number, trustedMs: number) {
+  constructor(pool: ConnectionPool, statements: Statements, queryMs: () => number, trustedMs: number) {
     this.#pool = pool;
+    this.#statements = statements;
     this.#queryMs = queryMs;
     this.#trustedMs = trustedMs;
   }
 
   async query(text: string, values?: unknown[]): Promise<DatabaseResult> {
+    const statement = values === undefined ? text : this.#statements.of(text, values);
     return await this.#onceMore(async (lease) => {
       await this.#alive(lease);
-      const result = await within(this.#queryMs(), () => lease.client.query(text, values));
+      const result = await within(this.#queryMs(), () => lease.client.query(statement));
       lease.client.release();
       return result;
     });
@@ -143,7 +148,7 @@ class Connections implements PostgresDatabase {
 class DeadConnection extends Error {}
 
 function unsent(error: unknown): boolean {
-  return error instanceof DeadConnection || refusedByServer(error);
+  return error instanceof DeadConnection || refusedByServer(error) || staleStatement(error);
 }
 
 async function deadOnSilence<Result>(answer: Promise<Result>): Promise<Result> {
@@ -175,7 +180,11 @@ async function within<Result>(ms: number, work: () => Promise<Result>): Promise<
 
 /** An error of the statement leaves the connection as it was. */
 function worthless(error: unknown): boolean {
-  return !isFromServer(error) || refusedByServer(error);
+  return !isFromServer(error) || refusedByServer(error) || staleStatement(error);
+}
+
+function staleStatement(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && STALE_STATEMENT.has(error.code ?? '');
 }
 
 function isFromServer(error: unknown): boolean {

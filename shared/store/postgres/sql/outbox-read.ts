@@ -1,4 +1,5 @@
 import { bucketOf, type Names } from '../names.ts';
+import { prepared } from '../prepared.ts';
 import { blockedBefore, paused, ready, unclaimed, waiting } from './outbox-predicates.ts';
 
 const dueAt = {
@@ -27,7 +28,7 @@ export function readSql(names: Names, options: { readonly except: boolean }): st
     branch(dueAt.ready('o'), 'o.sequence'),
     branch(dueAt.waiting('o'), 'o.next_attempt_at_utc'),
   ];
-  return `
+  return prepared(`
 SELECT ${columns(names)}, l.bucket,
   CASE WHEN sum(octet_length(o.payload)) OVER w <= $5::bigint OR row_number() OVER w = 1 THEN o.payload END AS payload
 FROM unnest($2::int[], $3::int[]) AS l(bucket, quota)
@@ -35,7 +36,7 @@ CROSS JOIN LATERAL (${branches.join(' UNION ALL ')}
 ) AS o
 WHERE ${open(names, '$6')}
 WINDOW w AS (ROWS UNBOUNDED PRECEDING)
-LIMIT $4`;
+LIMIT $4`);
 }
 
 /**

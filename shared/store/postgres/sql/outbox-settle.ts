@@ -1,5 +1,6 @@
 import type { AfterSuccess } from '../../outbox-store.ts';
 import { bucketOf, type Names } from '../names.ts';
+import { prepared } from '../prepared.ts';
 import { blocking } from './outbox-predicates.ts';
 
 /** The columns that an archived row keeps; `state` and `processed_at_utc` are its end's. */
@@ -28,10 +29,10 @@ export function publishedSql(
   SELECT ${archived}, 2, clock_timestamp() FROM done ON CONFLICT DO NOTHING
 )`
       : '';
-  return `${mine(names)}, done AS (
+  return prepared(`${mine(names)}, done AS (
   ${done}
 )${kept}${options.release ? `, ${freed(names, 'id = ANY ($6::uuid[])', '$5')}` : ''}
-${answer(options.release, 'NULL::uuid[]')}`;
+${answer(options.release, 'NULL::uuid[]')}`);
 }
 
 /**
