@@ -7,12 +7,14 @@ export interface Backoff {
   readonly maxSeconds: number;
 }
 
+/** Between a message's attempts: 5 s, doubled up to 5 min. */
 export const retryBackoff: Backoff = {
   firstSeconds: defaults.firstRetrySeconds,
   factor: defaults.retryFactor,
   maxSeconds: defaults.maxRetrySeconds,
 };
 
+/** Between a breaker's probes: 1 s, doubled up to 1 min. */
 export const breakerBackoff: Backoff = {
   firstSeconds: defaults.breakerFirstSeconds,
   factor: 2,

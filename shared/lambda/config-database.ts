@@ -3,10 +3,12 @@ import type { EnvironmentReader } from './environment.ts';
 /** How to reach the database: a URL on a laptop, host and secret on AWS. */
 export type DatabaseSettings = DatabaseUrl | DatabaseHost;
 
+/** A URL with its password: for laptops and tests. */
 export interface DatabaseUrl {
   readonly url: string;
 }
 
+/** A host, with a secret or IAM to log in by. */
 export interface DatabaseHost {
   readonly engine: 'postgres' | 'sqlserver';
   readonly host: string;

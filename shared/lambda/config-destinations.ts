@@ -4,6 +4,7 @@ import type { EnvironmentReader, Fields } from './environment.ts';
 /** A logical destination's queue or bus. */
 export type DestinationSettings = SqsDestinationSettings | EventBridgeDestinationSettings;
 
+/** An SQS queue, standard or FIFO. */
 export interface SqsDestinationSettings {
   readonly type: 'sqs';
   readonly url: string;
@@ -12,6 +13,7 @@ export interface SqsDestinationSettings {
   readonly onFailedKey?: OnFailedKey;
 }
 
+/** An EventBridge bus with rules. */
 export interface EventBridgeDestinationSettings {
   readonly type: 'eventbridge';
   /** Name or ARN of the bus. */

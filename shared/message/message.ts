@@ -75,4 +75,5 @@ export interface Message<Payload = unknown> {
 
 /** States as stored, the numbers of the seed's tables. */
 export const State = { Pending: 0, Processing: 1, Processed: 2, Failed: 3, Discarded: 4 } as const;
+/** A row's state, as stored. */
 export type State = (typeof State)[keyof typeof State];

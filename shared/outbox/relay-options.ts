@@ -34,6 +34,7 @@ export interface RelayOptions {
   readonly maxHops: number;
 }
 
+/** A relay's settings where nothing else is said. */
 export const relayDefaults: RelayOptions = {
   batchSize: defaults.batchSize,
   maxBytes: defaults.claimBytes,

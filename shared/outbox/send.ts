@@ -14,6 +14,7 @@ export interface BatchOutcome {
   readonly unavailable: { readonly reason: string; readonly tried: readonly string[] } | undefined;
 }
 
+/** How a batch is sent. */
 export interface SendOptions {
   /** Calls under way at once. */
   readonly parallelism: number;

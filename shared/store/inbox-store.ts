@@ -20,6 +20,7 @@ export interface NewInboxRow {
   readonly failedReason: string | null;
 }
 
+/** What became of one row of a batch. */
 export interface IngestResult {
   /** False for a duplicate, within the batch or of a row already there, whatever that row's state. */
   readonly added: boolean;
@@ -48,6 +49,7 @@ export interface ClaimedInboxMessage {
   readonly createdAt: string;
 }
 
+/** What one claim may take. */
 export interface ClaimRequest {
   readonly consumer: string;
   readonly messageType: string;
@@ -59,6 +61,7 @@ export interface ClaimRequest {
   readonly maxRetries?: number;
 }
 
+/** What a claim took. */
 export interface ClaimResult {
   readonly messages: readonly ClaimedInboxMessage[];
   /** The only message is one whose lease ran out: it may be what kills its function, so nothing else runs beside it. */
@@ -69,6 +72,7 @@ export interface ClaimResult {
   readonly nextTypes: readonly string[];
 }
 
+/** An attempt that failed. */
 export interface FailedHandling {
   readonly message: ClaimedInboxMessage;
   readonly reason: string;
@@ -76,6 +80,7 @@ export interface FailedHandling {
   readonly retryInSeconds: number | undefined;
 }
 
+/** What a settle changed, and what it could not. */
 export interface InboxSettleResult {
   /** Row ids that were changed. */
   readonly settled: readonly string[];

@@ -41,6 +41,7 @@ export interface DueLane {
   readonly state: 'ready' | 'probe';
 }
 
+/** What one read may bring. */
 export interface ReadRequest {
   /** At most so many messages. */
   readonly limit: number;
@@ -57,12 +58,14 @@ export interface ReadRequest {
   readonly probe?: Probe;
 }
 
+/** What a read brought. */
 export interface ReadResult {
   readonly messages: readonly ClaimedOutboxMessage[];
   /** True where the read stopped at its limit, so that more may be due. */
   readonly more: boolean;
 }
 
+/** A failure of the message itself, to be tried again while it has retries left. */
 export interface FailedAttempt {
   readonly message: ClaimedOutboxMessage;
   readonly reason: string;
@@ -70,6 +73,7 @@ export interface FailedAttempt {
   readonly retryInSeconds: number;
 }
 
+/** A message that can never be delivered: it ends in Failed at once. */
 export interface RejectedMessage {
   readonly message: ClaimedOutboxMessage;
   readonly reason: string;
@@ -82,6 +86,7 @@ export interface Settlement {
   readonly rejected: readonly RejectedMessage[];
 }
 
+/** How outcomes are written. */
 export interface SettleOptions {
   /** The lease is extended to so many milliseconds from now, by the database's clock. */
   readonly leaseMs: number;
@@ -89,6 +94,7 @@ export interface SettleOptions {
   readonly onFailedKey: OnFailedKey;
 }
 
+/** What a settle changed, and what it could not. */
 export interface SettleResult {
   /** Ids that were settled. */
   readonly settled: readonly string[];

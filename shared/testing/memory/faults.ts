@@ -30,6 +30,7 @@ export const outboxFaults = [
   'the probe is anybody’s',
   'the probe is not fenced',
 ] as const;
+/** A fault that the in-memory outbox store can be given. */
 export type OutboxFault = (typeof outboxFaults)[number];
 
 /** Ways to break the in-memory inbox store. */
@@ -60,4 +61,5 @@ export const inboxFaults = [
   'receipts are not kept',
   'receipts do not wait',
 ] as const;
+/** A fault that the in-memory inbox store can be given. */
 export type InboxFault = (typeof inboxFaults)[number];
