@@ -41,3 +41,33 @@ export interface AcceptedFinding {
   readonly subject?: string;
   readonly reason: string;
 }
+
+/** The answers of one check, so that each names it once. */
+export function answers(check: CheckName) {
+  return {
+    pass: (subject: string, message: string): Finding => ({ check, answer: 'pass', subject, message }),
+    fail: (subject: string, message: string, fix: string): Finding => ({
+      check,
+      answer: 'fail',
+      subject,
+      message,
+      fix,
+    }),
+    warning: (subject: string, message: string, fix: string): Finding => ({
+      check,
+      answer: 'warning',
+      subject,
+      message,
+      fix,
+    }),
+    /** `prop` says where the fact is given, as one would write it. */
+    unknown: (subject: string, message: string, prop: string): Finding => ({
+      check,
+      answer: 'unknown',
+      subject,
+      message,
+      fix: `say so with ${prop}`,
+      prop,
+    }),
+  };
+}
