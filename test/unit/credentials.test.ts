@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { loginsOf } from '../../shared/store/credentials.ts';
 import type { PostgresHost } from '../../shared/store/postgres/connection-settings.ts';
-import { loginsOf } from '../../shared/store/postgres/credentials.ts';
 
 const arn = 'arn:aws:secretsmanager:eu-west-1:123456789012:secret:db-AbCdEf';
 const host: PostgresHost = { host: 'db.example', port: 5433, database: 'd', credentials: { secretArn: arn } };

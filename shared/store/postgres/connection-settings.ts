@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../../message/errors.ts';
+import type { Credentials } from '../credentials.ts';
 
 /** Where a PostgreSQL database is, and how to log in. */
 export type PostgresSettings = PostgresUrl | PostgresHost;
@@ -24,12 +25,7 @@ export interface PostgresHost {
 }
 
 /** How each new connection gets its password. */
-export type PostgresCredentials =
-  | { readonly password: string | (() => Promise<string>) }
-  /** A secret in Secrets Manager with `username` and `password`, as RDS makes it. */
-  | { readonly secretArn: string }
-  /** A token signed by IAM. */
-  | { readonly iam: true };
+export type PostgresCredentials = Credentials;
 
 /** Puts either form in the other one's terms, checked. */
 export function resolveSettings(settings: PostgresSettings): PostgresHost & { readonly tls: boolean } {

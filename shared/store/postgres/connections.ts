@@ -1,13 +1,13 @@
 import pg from 'pg';
 import { DatabaseUnavailable, RelayboxError } from '../../message/errors.ts';
+import { type Login, type Logins, loginsOf } from '../credentials.ts';
 import type { Transaction, TransactionLimits } from '../inbox-store.ts';
+import { trustedRoots } from '../tls.ts';
 import { loginRefused, refusedByServer } from './connection-errors.ts';
 import { type PostgresHost, type PostgresSettings, resolveSettings } from './connection-settings.ts';
-import { type Login, type Logins, loginsOf } from './credentials.ts';
 import type { Database, DatabaseResult } from './database.ts';
 import { ConnectionPool, cut, type Lease, type PoolLimits } from './pool.ts';
 import { STALE_STATEMENT, Statements } from './prepared.ts';
-import { trustedRoots } from './tls.ts';
 import { beginTransaction } from './transaction.ts';
 
 /** How connections behave. All have defaults that fit a function. */

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { AddResult, OutboxRow } from '../../message/message.ts';
 import { storable } from '../../message/text.ts';
+import { Exclusive } from '../outbox/exclusive.ts';
+import { Quotas } from '../outbox/quotas.ts';
 import type {
   DueLane,
   LaneLease,
@@ -14,8 +16,6 @@ import type {
 } from '../outbox-store.ts';
 import type { Database } from './database.ts';
 import { type Names, type PostgresTables, postgresNames } from './names.ts';
-import { Exclusive } from './outbox/exclusive.ts';
-import { Quotas } from './outbox/quotas.ts';
 import { OutboxReader } from './outbox/read.ts';
 import { OutboxSettler } from './outbox/settle.ts';
 import { insertRows } from './producer.ts';

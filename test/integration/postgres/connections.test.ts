@@ -6,7 +6,7 @@ import {
   connect,
   type PostgresDatabase,
 } from '../../../shared/store/postgres/connections.ts';
-import type { Login } from '../../../shared/store/postgres/credentials.ts';
+import type { Login } from '../../../shared/store/credentials.ts';
 import { createDatabase, type TestDatabase } from '../../support/database.ts';
 import { type TcpProxy, tcpProxy } from '../../support/tcp-proxy.ts';
 

@@ -1,11 +1,11 @@
+import type { Exclusive } from '../../outbox/exclusive.ts';
+import { claimedMessage } from '../../outbox/message.ts';
+import type { Quotas } from '../../outbox/quotas.ts';
 import type { ClaimedOutboxMessage, LaneLease, ReadRequest, ReadResult } from '../../outbox-store.ts';
 import type { Database } from '../database.ts';
 import type { Names } from '../names.ts';
 import { holdSql } from '../sql/outbox-hold.ts';
 import { readOnlySql, readSql } from '../sql/outbox-read.ts';
-import type { Exclusive } from './exclusive.ts';
-import { claimedMessage } from './message.ts';
-import type { Quotas } from './quotas.ts';
 
 /** How long one read goes on setting followers held, where it meets nothing else. A lease lasts longer. */
 const HOLDING_MS = 5_000;

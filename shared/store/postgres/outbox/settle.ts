@@ -1,4 +1,6 @@
 import { storable } from '../../../message/text.ts';
+import type { Exclusive } from '../../outbox/exclusive.ts';
+import { mayHaveFollowers } from '../../outbox/message.ts';
 import type {
   ClaimedOutboxMessage,
   FailedAttempt,
@@ -11,8 +13,6 @@ import type {
 import type { Database } from '../database.ts';
 import type { Names } from '../names.ts';
 import { failedSql, publishedSql } from '../sql/outbox-settle.ts';
-import type { Exclusive } from './exclusive.ts';
-import { mayHaveFollowers } from './message.ts';
 
 /** Writes the outcomes of a batch: one statement where all were published, one more where some failed. */
 export class OutboxSettler {

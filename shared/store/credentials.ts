@@ -1,5 +1,21 @@
-import { DatabaseUnavailable } from '../../message/errors.ts';
-import type { PostgresHost } from './connection-settings.ts';
+import { DatabaseUnavailable } from '../message/errors.ts';
+
+/** How each new connection gets its password. */
+export type Credentials =
+  | { readonly password: string | (() => Promise<string>) }
+  /** A secret in Secrets Manager with `username` and `password`, as RDS makes it. */
+  | { readonly secretArn: string }
+  /** A token signed by IAM. */
+  | { readonly iam: true };
+
+/** A host to log in at. */
+export interface LoginHost {
+  readonly host: string;
+  readonly port?: number;
+  /** Left out where the secret holds it. */
+  readonly user?: string | undefined;
+  readonly credentials: Credentials;
+}
 
 /** What a connection logs in with. */
 export interface Login {
@@ -24,8 +40,9 @@ const secretMs = 5 * 60_000;
 
 /** Makes the logins of a database. AWS's clients are loaded only where they are needed. */
 export function loginsOf(
-  host: PostgresHost,
+  host: LoginHost,
   aws: { readSecret?: ReadSecret; signToken?: SignToken } = {},
+  defaultPort = 5432,
 ): Logins {
   const { credentials } = host;
   if ('secretArn' in credentials) {
@@ -34,7 +51,7 @@ export function loginsOf(
   const user = host.user ?? '';
   if ('iam' in credentials) {
     const sign = aws.signToken ?? signToken;
-    const to = { hostname: host.host, port: host.port ?? 5432, username: user };
+    const to = { hostname: host.host, port: host.port ?? defaultPort, username: user };
     return () => [async () => ({ user, password: await sign(to) })];
   }
   const { password } = credentials;

@@ -1,5 +1,6 @@
-import type { Headers } from '../../../message/message.ts';
-import { asClaimed, type ClaimedOutboxMessage } from '../../outbox-store.ts';
+import type { Headers } from '../../message/message.ts';
+import { storedHeaders } from '../stored-headers.ts';
+import { asClaimed, type ClaimedOutboxMessage } from '../outbox-store.ts';
 
 /** How often a person has requeued a message; kept in its headers, and not sent on. */
 const REPLAY = 'relaybox-replay';
@@ -33,28 +34,7 @@ export function claimedMessage(destination: string, row: Record<string, unknown>
   return row['blocked'] === null ? message : Object.assign(message, { [inTheWay]: true });
 }
 
-const none: Headers = Object.freeze({});
-
 function headersOf(text: string | null): { readonly headers: Headers; readonly replay: number } {
-  if (text === null) return { headers: none, replay: 0 };
-  const stored: unknown = JSON.parse(text, keepNumbers);
-  // Another program may have put anything there; what isn't an object has no names to send.
-  if (typeof stored !== 'object' || stored === null || Array.isArray(stored))
-    return { headers: none, replay: 0 };
-  const { [REPLAY]: replay, ...others } = stored as Record<string, unknown>;
-  const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(others)) {
-    if (value !== null) headers[name] = typeof value === 'string' ? value : JSON.stringify(value);
-  }
-  return { headers, replay: replay === undefined ? 0 : Number(replay) || 0 };
-}
-
-/** A number keeps its digits: as a double, a long id would lose some. */
-function keepNumbers(
-  this: unknown,
-  _key: string,
-  value: unknown,
-  context?: { readonly source?: string },
-): unknown {
-  return typeof value === 'number' ? (context?.source ?? value) : value;
+  const { [REPLAY]: replay, ...headers } = storedHeaders(text);
+  return { headers, replay: Number(replay) || 0 };
 }

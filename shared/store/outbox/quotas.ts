@@ -1,4 +1,4 @@
-import type { LaneLease } from '../../outbox-store.ts';
+import type { LaneLease } from '../outbox-store.ts';
 
 /** What a bucket may give to one read. */
 export interface Quota {
