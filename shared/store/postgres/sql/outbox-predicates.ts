@@ -55,15 +55,6 @@ export function blockedBefore(names: Names, alias: string): string {
     ORDER BY b.sequence LIMIT 1)`;
 }
 
-/**
- * Whether the lane `$1` has any blocking row at all. It depends on no row, so it is looked up once per statement: in a
- * lane where nothing waits or failed, which is most of the time, no key is probed.
- */
-export function someBlocking(names: Names): string {
-  return `(SELECT true FROM ${names.outbox} AS b WHERE b.destination = $1 AND ${blocking('b')}
-    ORDER BY b.destination, b.partition_key, b.sequence LIMIT 1)`;
-}
-
 /** A person's pause that runs, over an alias of `outbox_lanes`. */
 export function paused(alias: string): string {
   return `(${alias}.paused_at_utc IS NOT NULL AND (${alias}.paused_until_utc IS NULL OR ${alias}.paused_until_utc > now()))`;

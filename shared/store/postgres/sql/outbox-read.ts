@@ -1,6 +1,6 @@
 import { bucketOf, type Names } from '../names.ts';
 import { prepared } from '../prepared.ts';
-import { blockedBefore, paused, ready, someBlocking, unclaimed, waiting } from './outbox-predicates.ts';
+import { blockedBefore, paused, ready, unclaimed, waiting } from './outbox-predicates.ts';
 
 const dueAt = {
   ready,
@@ -65,5 +65,5 @@ function open(names: Names, probe: string): string {
 function columns(names: Names): string {
   return `o.id, o.message_type, o.headers::text AS headers, o.correlation_id, o.partition_key,
   o.sequence::text AS sequence, o.retry_count, o.max_retries, octet_length(o.payload) AS bytes,
-  CASE WHEN o.partition_key IS NOT NULL AND ${someBlocking(names)} THEN ${blockedBefore(names, 'o')} END AS blocked`;
+  CASE WHEN o.partition_key IS NOT NULL THEN ${blockedBefore(names, 'o')} END AS blocked`;
 }
