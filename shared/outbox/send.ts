@@ -1,3 +1,4 @@
+import { errorText } from '../delivery/error-text.ts';
 import type { Failure } from '../delivery/failure.ts';
 import { packRounds } from '../delivery/packing.ts';
 import { inParallel } from '../delivery/parallel.ts';
@@ -98,8 +99,12 @@ class Sending {
       const alone = message.retryCount > 0 || (this.#options.suspects?.has(message.id) ?? false);
       return [{ message, ...prepared, key: message.partitionKey, alone }];
     } catch (error) {
-      if (!(error instanceof Rejected)) throw error;
-      this.#reject(message, error.message);
+      if (error instanceof Rejected) this.#reject(message, error.message);
+      else {
+        // A fault of the publisher's that this message brings out: it waits, and the others go on.
+        this.#failed.push({ message, reason: errorText(error) });
+        if (message.partitionKey !== null) this.#stopped.add(message.partitionKey);
+      }
       return [];
     }
   }

@@ -137,7 +137,7 @@ describe('rows that other programs wrote are relayed as they are', () => {
     expect(headers).toContainEqual({
       id: '12345678901234567890',
       n: '1.50',
-      o: '{"a":["1"]}',
+      o: '{"a": [1]}',
       b: 'true',
       s: 'x',
     });

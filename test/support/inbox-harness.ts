@@ -32,9 +32,9 @@ export async function postgresInboxHarness(inbox: InboxFixture): Promise<InboxHa
     async insertForeignRow(row) {
       await pool.query(
         `INSERT INTO ${tables.inbox} (id, source, external_message_id, message_type, payload, created_at_utc,
-           max_retries, state, locked_until_utc)
+           max_retries, state, locked_until_utc, headers, retry_count)
          VALUES ($1, $2, $3, $4, $5, now() + make_interval(secs => $6), $7, $8,
-           CASE WHEN $9::float8 IS NOT NULL THEN now() + $9 * interval '1 millisecond' END)`,
+           CASE WHEN $9::float8 IS NOT NULL THEN now() + $9 * interval '1 millisecond' END, $10, $11)`,
         [
           randomUUID(),
           row.source,
@@ -45,6 +45,8 @@ export async function postgresInboxHarness(inbox: InboxFixture): Promise<InboxHa
           row.maxRetries,
           row.state,
           row.lockedForMs ?? null,
+          row.headersJson ?? null,
+          row.retryCount ?? 0,
         ],
       );
     },

@@ -94,7 +94,7 @@ async function insertForeignRow(db: MigratedDatabase, row: ForeignOutboxRow): Pr
   await db.pool.query(
     `INSERT INTO ${db.tables.outbox} (id, destination, message_type, payload, headers, correlation_id, created_at_utc,
        next_attempt_at_utc, retry_count, max_retries, state, locked_until_utc, processed_at_utc, last_error)
-     VALUES ($1, $2, $3, $4, NULL, NULL, now() + make_interval(secs => $5), NULL, 0, $6, $7,
+     VALUES ($1, $2, $3, $4, $9, NULL, now() + make_interval(secs => $5), NULL, $10, $6, $7,
        CASE WHEN $8::float8 IS NOT NULL THEN now() + $8 * interval '1 millisecond' END, NULL, NULL)`,
     [
       row.id,
@@ -105,6 +105,8 @@ async function insertForeignRow(db: MigratedDatabase, row: ForeignOutboxRow): Pr
       row.maxRetries,
       row.state,
       row.lockedForMs ?? null,
+      row.headersJson ?? null,
+      row.retryCount ?? 0,
     ],
   );
 }

@@ -187,6 +187,27 @@ describe('order per key', () => {
   );
 });
 
+describe('a publisher that cannot prepare one message', () => {
+  it('fails that message, and what its key has behind it waits, while the others are sent', async () => {
+    const { publisher } = broker(allPublished);
+    const faulty: Publisher = {
+      ...publisher,
+      prepare(message) {
+        if (message.payload === 'odd') throw new RangeError('Maximum call stack size exceeded');
+        return publisher.prepare(message);
+      },
+    };
+    const odd = claimedMessage({ partitionKey: 'k', payload: 'odd' });
+    const others = messages(2);
+    const batch = [odd, claimedMessage({ partitionKey: 'k' }), ...others];
+    const outcome = await sendBatch(batch, faulty, options());
+    expect(outcome.published).toEqual(others);
+    expect(outcome.failed).toEqual([
+      { message: odd, reason: expect.stringContaining('Maximum call stack size exceeded') },
+    ]);
+  });
+});
+
 describe('time', () => {
   it('no call begins when nothing is left of the lease or the invocation', async () => {
     const { publisher, calls } = broker(allPublished);

@@ -31,19 +31,24 @@ export function isJson(text: string): boolean {
 
 /** The text of an object's member, exactly as it stands; of several with one name the last, as `JSON.parse` does. */
 export function memberText(json: string, name: string): string | undefined {
-  let at = skipSpace(json, 0);
-  if (json[at] !== '{') return undefined;
   let found: string | undefined;
+  for (const [each, text] of members(json)) if (each === name) found = text;
+  return found;
+}
+
+/** Names and texts of an object's members, as they stand; none where the JSON is no object. However deep it is nested. */
+export function* members(json: string): Generator<readonly [name: string, text: string]> {
+  let at = skipSpace(json, 0);
+  if (json[at] !== '{') return;
   at = skipSpace(json, at + 1);
   while (json[at] === '"') {
     const nameEnd = endOfString(json, at);
     const value = skipSpace(json, skipSpace(json, nameEnd) + 1);
     const valueEnd = endOfValue(json, value);
-    if (JSON.parse(json.slice(at, nameEnd)) === name) found = json.slice(value, valueEnd);
+    yield [JSON.parse(json.slice(at, nameEnd)) as string, json.slice(value, valueEnd)];
     at = skipSpace(json, valueEnd);
     if (json[at] === ',') at = skipSpace(json, at + 1);
   }
-  return found;
 }
 
 function skipSpace(json: string, from: number): number {

@@ -42,6 +42,10 @@ export interface ForeignInboxRow {
   readonly lockedForMs?: number;
   /** How far that program's clock is ahead, as its creation time shows. */
   readonly createdInSeconds?: number;
+  /** JSON, of whatever shape that program writes. */
+  readonly headersJson?: string;
+  /** Retries as that program has counted them. @default 0 */
+  readonly retryCount?: number;
 }
 
 /** The least that the author of an inbox store provides. Each case gets a new one, with empty tables. */

@@ -1,6 +1,7 @@
 import { bind, type ContractCase } from '../case.ts';
 import { claiming } from './claiming.ts';
 import { concurrency } from './concurrency.ts';
+import { foreign } from './foreign.ts';
 import { handling } from './handling.ts';
 import type { InboxHarness } from './harness.ts';
 import { ingesting } from './ingesting.ts';
@@ -22,5 +23,8 @@ import { receipts } from './receipts.ts';
  * @param setup makes a harness with empty tables; called once per case, which closes it
  */
 export function inboxStoreContract(setup: () => Promise<InboxHarness>): ContractCase[] {
-  return bind([...ingesting, ...claiming, ...handling, ...keys, ...receipts, ...concurrency], setup);
+  return bind(
+    [...ingesting, ...claiming, ...handling, ...keys, ...receipts, ...concurrency, ...foreign],
+    setup,
+  );
 }

@@ -1,4 +1,5 @@
 import { State } from '../../message/message.ts';
+import { storedHeaders } from '../../store/stored-headers.ts';
 import type { InboxHarness, InboxIdentity } from '../inbox/harness.ts';
 import { inboxRow } from '../inbox/harness.ts';
 import type { InboxFault } from './faults.ts';
@@ -23,9 +24,16 @@ export async function memoryInbox(faults: Iterable<InboxFault> = []): Promise<In
       tx.write(effect);
     },
     effects: async () => [...tables.effects],
-    async insertForeignRow({ state, lockedForMs, createdInSeconds: _ignored, ...fields }) {
-      const record = tables.insert(inboxRow(fields));
-      change(record, { state, lockedUntil: now() + (lockedForMs ?? 0) });
+    async insertForeignRow({
+      state,
+      lockedForMs,
+      createdInSeconds: _ignored,
+      headersJson = null,
+      retryCount = 0,
+      ...fields
+    }) {
+      const record = tables.insert(inboxRow({ ...fields, headers: storedHeaders(headersJson) }));
+      change(record, { state, retryCount, lockedUntil: now() + (lockedForMs ?? 0) });
     },
     async requeue(identity: InboxIdentity) {
       const record = tables.find(identity);

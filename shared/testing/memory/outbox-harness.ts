@@ -1,4 +1,5 @@
 import { State } from '../../message/message.ts';
+import { storedHeaders } from '../../store/stored-headers.ts';
 import type { OutboxHarness, ProducerTransaction } from '../outbox/harness.ts';
 import type { OutboxFault } from './faults.ts';
 import { MemoryOutboxStore } from './outbox-store.ts';
@@ -24,15 +25,22 @@ export async function memoryOutbox(faults: Iterable<OutboxFault> = []): Promise<
     },
     archived: async (id) => tables.archive.has(id),
     begin: async () => transaction(tables),
-    async insertForeignRow({ state, lockedForMs, createdInSeconds: _ignored, ...fields }) {
+    async insertForeignRow({
+      state,
+      lockedForMs,
+      createdInSeconds: _ignored,
+      headersJson = null,
+      retryCount = 0,
+      ...fields
+    }) {
       const record = tables.record({
         ...fields,
-        headers: null,
+        headers: storedHeaders(headersJson),
         correlationId: null,
         partitionKey: null,
         delaySeconds: null,
       });
-      tables.rows.set(fields.id, { ...record, state, lockedUntil: now() + (lockedForMs ?? 0) });
+      tables.rows.set(fields.id, { ...record, state, retryCount, lockedUntil: now() + (lockedForMs ?? 0) });
     },
     async discard(id) {
       write(row(id), { state: State.Discarded, held: false, ended: true });

@@ -38,6 +38,10 @@ export interface ForeignOutboxRow {
   readonly lockedForMs?: number;
   /** How far that program's clock is ahead, as its creation time shows. */
   readonly createdInSeconds?: number;
+  /** JSON, of whatever shape that program writes. */
+  readonly headersJson?: string;
+  /** Retries as that program has counted them. @default 0 */
+  readonly retryCount?: number;
 }
 
 /** A producer's transaction. */

@@ -2,6 +2,7 @@ import { bind, type ContractCase } from '../case.ts';
 import { adding } from './adding.ts';
 import { concurrency } from './concurrency.ts';
 import { ending } from './ending.ts';
+import { foreign } from './foreign.ts';
 import type { OutboxHarness } from './harness.ts';
 import { keys } from './keys.ts';
 import { lanes } from './lanes.ts';
@@ -25,7 +26,17 @@ import { settling } from './settling.ts';
  */
 export function outboxStoreContract(setup: () => Promise<OutboxHarness>): ContractCase[] {
   return bind(
-    [...adding, ...leasing, ...reading, ...settling, ...ending, ...keys, ...lanes, ...concurrency],
+    [
+      ...adding,
+      ...leasing,
+      ...reading,
+      ...settling,
+      ...ending,
+      ...keys,
+      ...lanes,
+      ...concurrency,
+      ...foreign,
+    ],
     setup,
   );
 }

@@ -1,5 +1,5 @@
-import type { Headers } from '../../../message/message.ts';
 import { asClaimedInbox, type ClaimedInboxMessage } from '../../inbox-store.ts';
+import { storedHeaders } from '../../stored-headers.ts';
 
 /** A row as the driver gives it. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -23,7 +23,7 @@ export function claimedFrom(row: Row): ClaimedInboxMessage {
     externalMessageId: String(row['external_message_id']),
     messageType: String(row['message_type']),
     payload: String(row['payload']),
-    headers: headersFrom(row['headers']),
+    headers: storedHeaders(textOrNull(row['headers'])),
     correlationId: textOrNull(row['correlation_id']),
     partitionKey: textOrNull(row['partition_key']),
     attempt: Number(row['retry_count']),
@@ -50,15 +50,4 @@ export function keyArrays(keys: readonly KeyLease[]): [string[], string[], strin
 
 function textOrNull(value: unknown): string | null {
   return value === null || value === undefined ? null : String(value);
-}
-
-/** Another program may have stored any JSON: what is no object of texts is kept as the JSON of each value. */
-function headersFrom(value: unknown): Headers {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return {};
-  return Object.fromEntries(
-    Object.entries(value).map(([name, text]) => [
-      name,
-      typeof text === 'string' ? text : JSON.stringify(text),
-    ]),
-  );
 }

@@ -1,4 +1,5 @@
 import type { Names } from '../names.ts';
+import { oneMore } from './counting.ts';
 import {
   chosenFrom,
   claimedColumns,
@@ -91,7 +92,7 @@ ORDER BY c.sequence, c.id`;
 export function endDoomed(names: Names): string {
   return `
 UPDATE ${names.inbox} AS i SET state = 3, processed_at_utc = clock_timestamp(), last_error = ${killedReason}, held = $2,
-  lock_token = NULL, locked_until_utc = NULL, lost_leases = i.lost_leases + 1
+  lock_token = NULL, locked_until_utc = NULL, lost_leases = ${oneMore('i.lost_leases')}
 WHERE i.id = ANY ($1::uuid[]) AND ${doomed('i', '$3::int')} AND (i.locked_until_utc IS NULL OR i.locked_until_utc <= clock_timestamp())
 RETURNING i.id`;
 }

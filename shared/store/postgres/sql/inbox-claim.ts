@@ -1,4 +1,6 @@
 import type { Names } from '../names.ts';
+import { oneMore } from './counting.ts';
+import { iso } from './operations-shared.ts';
 
 /** In nobody's hands. A row that another program marked without a lease is free too: else nobody would ever take it. */
 const free = '(state = 0 OR (state = 1 AND (locked_until_utc IS NULL OR locked_until_utc <= now())))';
@@ -9,16 +11,16 @@ export function notPaused(names: Names): string {
     AND l.paused_at_utc IS NOT NULL AND (l.paused_until_utc IS NULL OR l.paused_until_utc > now()))`;
 }
 
-/** What a claim answers of a row, from the alias `i`. */
+/** What a claim answers of a row, from the alias `i`. JSON as text, so that no type parser of the application's comes between. */
 export const claimedColumns = `i.id, i.lock_token, i.consumer, i.source, i.external_message_id, i.message_type, i.payload,
-    i.headers, i.correlation_id, i.partition_key, i.retry_count, i.max_retries, i.sequence,
-    to_char(i.created_at_utc AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS created_at`;
+    i.headers::text AS headers, i.correlation_id, i.partition_key, i.retry_count, i.max_retries, i.sequence,
+    ${iso('i.created_at_utc')} AS created_at`;
 
 /**
  * The error of a message that used up its attempts by losing leases. It lost one more than is counted: the count goes
  * up in a claim, and this one is claimed no more.
  */
-export const killedReason = `format('its lease ran out %s times: the handler is killed or frozen while it runs this message (out of memory, timeout, process exit), so it was tried alone, and is not tried again', i.lost_leases + 1)`;
+export const killedReason = `format('its lease ran out %s times: the handler is killed or frozen while it runs this message (out of memory, timeout, process exit), so it was tried alone, and is not tried again', ${oneMore('i.lost_leases')})`;
 
 /** True for a row of `alias` that may have killed its function before: nothing else may run beside it. */
 export function suspect(alias: string): string {
@@ -44,7 +46,8 @@ export function chosenFrom(live: string, limit: string, maxBytes: string): strin
 
 /** The claim itself. It touches no column that an index stores or names in its predicate, so it stays heap-only. */
 export function claimSet(maxRetries: string): string {
-  return `state = 1, retry_count = i.retry_count + 1, lost_leases = i.lost_leases + (c.state = 1)::int, max_retries = coalesce(${maxRetries}, i.max_retries)`;
+  return `state = 1, retry_count = ${oneMore('i.retry_count')},
+    lost_leases = CASE WHEN c.state = 1 THEN ${oneMore('i.lost_leases')} ELSE i.lost_leases END, max_retries = coalesce(${maxRetries}, i.max_retries)`;
 }
 
 /**
@@ -71,7 +74,7 @@ WITH ready AS MATERIALIZED (${candidates('next_attempt_at_utc IS NULL', 'sequenc
   FROM (SELECT * FROM ready UNION ALL SELECT * FROM come) AS f
 ), ended AS (
   UPDATE ${names.inbox} AS i SET state = 3, processed_at_utc = clock_timestamp(), last_error = ${killedReason},
-    lock_token = NULL, locked_until_utc = NULL, lost_leases = i.lost_leases + 1
+    lock_token = NULL, locked_until_utc = NULL, lost_leases = ${oneMore('i.lost_leases')}
   FROM found AS f WHERE i.ctid = f.place_on_disk AND f.doomed
   RETURNING i.id
 ), live AS (

@@ -10,7 +10,9 @@ const look = 1000;
 export function secondsToNextDue(names: Names): string {
   const row = 'consumer = $1 AND message_type = $2 AND processed_at_utc IS NULL AND partition_key IS NULL';
   const key = 'consumer = $1 AND head_type = $2 AND NOT blocked';
-  const seconds = (at: string): string => `extract(epoch FROM greatest(${at}, now()) - now())::float8`;
+  // Another program's infinity is never due; to take it from an instant is an error before PostgreSQL 17.
+  const seconds = (at: string): string =>
+    `CASE WHEN ${at} < 'infinity' THEN extract(epoch FROM greatest(${at}, now()) - now())::float8 END`;
   const front = (columns: string, from: string, order: string): string =>
     `SELECT ${seconds('coalesce(at, now())')} AS s FROM (SELECT ${columns} AS at FROM ${from} ORDER BY ${order} LIMIT ${look}) AS f`;
   const next = (from: string): string =>

@@ -9,6 +9,11 @@ export function iso(column: string): string {
   return `CASE WHEN isfinite(${column}) THEN to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') ELSE ${column}::text END`;
 }
 
+/** Whole seconds since an instant, 0 or more. Null for infinity: before PostgreSQL 17 taking it from an instant is an error. */
+export function age(since: string): string {
+  return `CASE WHEN isfinite(${since}) THEN floor(greatest(0, extract(epoch FROM now() - ${since})))::float8 END`;
+}
+
 /**
  * A loose index scan: the distinct leading values of an index, one probe each, whatever the number of rows.
  * The predicate, over the alias `t`, must be the partial index's own, or the planner does

@@ -1,6 +1,6 @@
 import type { Names } from '../names.ts';
 import { inboxFailed } from './inbox-keys.ts';
-import { iso, looseScan, scanLimit } from './operations-shared.ts';
+import { age, iso, looseScan, scanLimit } from './operations-shared.ts';
 import { paused } from './outbox-predicates.ts';
 
 const ready = 'processed_at_utc IS NULL AND next_attempt_at_utc IS NULL AND partition_key IS NULL';
@@ -55,7 +55,7 @@ SELECT l.consumer, l.message_type, r.free AS ready_due, r.busy AS ready_busy, c.
   w.free + w.busy AS waiting, kr.free AS keys_due, kr.busy AS keys_busy, kc.free AS keys_come, kc.busy AS keys_come_busy,
   r.expired + c.expired + kr.expired + kc.expired AS expired,
   kw.free AS keys_waiting, kw.busy AS keys_waiting_busy, coalesce(h.held, 0) AS held, coalesce(h.seen, 0) AS held_seen, f.failed, f.blocked,
-  floor(greatest(0, extract(epoch FROM now() - least(a1.since, a2.since, a3.since, a4.since))))::float8 AS oldest_due_seconds,
+  ${age('least(a1.since, a2.since, a3.since, a4.since)')} AS oldest_due_seconds,
   floor(extract(epoch FROM now() - n.last_claim_at_utc))::float8 AS last_claim_seconds,
   coalesce(${paused('n')}, false) AS paused,
   n.paused_by, n.paused_reason, ${iso('n.paused_at_utc')} AS paused_at, ${iso('n.paused_until_utc')} AS paused_until

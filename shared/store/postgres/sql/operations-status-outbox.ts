@@ -1,5 +1,5 @@
 import { bucketOf, type Names } from '../names.ts';
-import { iso, looseScan, scanLimit } from './operations-shared.ts';
+import { age, iso, looseScan, scanLimit } from './operations-shared.ts';
 import { blocking, paused, ready, unclaimed, waiting } from './outbox-predicates.ts';
 
 /**
@@ -40,7 +40,7 @@ SELECT l.destination, r.free AS ready_due, r.busy AS ready_busy, c.free AS come_
   h.held, h.seen AS held_seen, f.failed, f.blocked,
   (SELECT count(*) FROM ${names.leases} AS s WHERE s.destination = l.destination AND s.locked_until_utc > now()) AS leased_buckets,
   (SELECT count(*) FROM ${names.leases} AS s WHERE s.destination = l.destination AND s.lock_token IS NOT NULL AND s.locked_until_utc <= now()) AS expired,
-  floor(greatest(0, extract(epoch FROM now() - a.since)))::float8 AS oldest_due_seconds,
+  ${age('a.since')} AS oldest_due_seconds,
   n.failures, n.last_error,
   ${iso('n.opened_at_utc')} AS opened_at, ${iso('n.open_until_utc')} AS open_until,
   coalesce(${paused('n')}, false) AS paused,

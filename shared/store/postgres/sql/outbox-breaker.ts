@@ -1,4 +1,5 @@
 import type { Names } from '../names.ts';
+import { oneMore } from './counting.ts';
 import { paused } from './outbox-predicates.ts';
 
 /** Ids of tried messages that a lane remembers; the newest stay. */
@@ -42,7 +43,7 @@ RETURNING true AS done`;
 export function probeFailedSql(names: Names): string {
   return `
 UPDATE ${names.lanes} AS l
-SET failures = l.failures + 1, open_until_utc = ${fromNow('$4')}, last_error = $3,
+SET failures = ${oneMore('l.failures')}, open_until_utc = ${fromNow('$4')}, last_error = $3,
   tried = ${newest('l.tried || $5::uuid[]')}, probe_token = NULL, probe_until_utc = NULL
 WHERE ${fence}
 RETURNING true AS done`;

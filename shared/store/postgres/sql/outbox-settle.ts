@@ -1,6 +1,7 @@
 import type { AfterSuccess } from '../../outbox-store.ts';
 import { bucketOf, type Names } from '../names.ts';
 import { prepared } from '../prepared.ts';
+import { oneMore } from './counting.ts';
 import { blocking } from './outbox-predicates.ts';
 
 /** The columns that an archived row keeps; `state` and `processed_at_utc` are its end's. */
@@ -50,7 +51,7 @@ export function failedSql(
   return `${mine(names)}, done AS (
   UPDATE ${names.outbox} AS o
   SET state = CASE WHEN ${ends} THEN 3 ELSE 0 END,
-    retry_count = o.retry_count + CASE WHEN g.seconds IS NULL THEN 0 ELSE 1 END,
+    retry_count = CASE WHEN g.seconds IS NULL THEN o.retry_count ELSE ${oneMore('o.retry_count')} END,
     next_attempt_at_utc = CASE WHEN NOT ${ends} THEN clock_timestamp() + make_interval(secs => g.seconds) END,
     held = ${options.block ? `${ends} AND o.partition_key IS NOT NULL` : 'false'},
     processed_at_utc = CASE WHEN ${ends} THEN clock_timestamp() END,
