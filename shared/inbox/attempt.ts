@@ -10,8 +10,7 @@ export type Verdict =
   | { readonly write: 'failure'; readonly reason: string; readonly retryInSeconds: number | undefined };
 
 /**
- * Tells why a handler did not succeed, by what it threw. Only the connection can tell that the database went away,
- * so that isn't decided here: an error like `ECONNREFUSED` is the handler's own, from whatever else it called.
+ * Tells why a handler did not succeed, by what it threw. Whether the database went away isn't decided by that: an error like `ECONNREFUSED` is the handler's own, from whatever else it called.
  */
 export function classify(error: unknown): Failure {
   // By code, not by class: the application's bundle may carry another copy of it.

@@ -21,7 +21,7 @@ export interface DirectRecord extends SqsRecord {
 
 /** What consumes messages straight from a queue. */
 export interface DirectOptions<Payload, Tx, Outbox> extends Handling<Payload, Tx, Outbox> {
-  readonly store: Pick<InboxStore<Tx>, 'begin' | 'receive'>;
+  readonly store: Pick<InboxStore<Tx>, 'begin' | 'reachable' | 'receive'>;
   /** Whose receipts these are: each consumer of a message handles it once. */
   readonly consumer: string;
   /** The source that identifies messages here. @default what the sender calls itself */
@@ -145,7 +145,7 @@ class DirectConsumer<Payload, Tx, Outbox> {
     const source = this.#options.source ?? read.headers[names.source] ?? '';
     const end = await transact<Tx, undefined>(
       {
-        begin: (limits) => store.begin(limits),
+        store,
         limitMs,
         fullTime: this.#isFull(limitMs),
         signal: signal ?? new AbortController().signal,

@@ -8,8 +8,8 @@ import { type AttemptEnd, type AttemptOptions, transact } from './transact.ts';
 /** What handling one message takes. */
 export interface HandleMessageOptions<Payload, Tx, Outbox>
   extends Handling<Payload, Tx, Outbox>,
-    Omit<AttemptOptions<Tx>, 'begin'> {
-  readonly store: Pick<InboxStore<Tx>, 'begin' | 'markProcessed'>;
+    AttemptOptions<Tx> {
+  readonly store: Pick<InboxStore<Tx>, 'begin' | 'reachable' | 'markProcessed'>;
   readonly telemetry: Telemetry;
 }
 
@@ -29,18 +29,15 @@ export async function handleMessage<Payload, Tx, Outbox>(
     return { kind: 'failure', failure: classify(error) };
   }
   let committed: (() => Promise<void>) | undefined;
-  const end = await transact<Tx, readonly string[]>(
-    { ...options, begin: (limits) => store.begin(limits) },
-    async (transaction, signal) => {
-      const bound = bind(transaction);
-      committed = async () => await bound.committed?.();
-      const logger = messageLogger(telemetry.logger, message);
-      const tools = { tx: bound.tx, outbox: bound.outbox, signal, logger };
-      await callHandler(handler, message, claimed.headers, tools);
-      const marked = await store.markProcessed(transaction, claimed);
-      return { commit: marked !== undefined, value: marked?.nextTypes ?? [] };
-    },
-  );
+  const end = await transact<Tx, readonly string[]>(options, async (transaction, signal) => {
+    const bound = bind(transaction);
+    committed = async () => await bound.committed?.();
+    const logger = messageLogger(telemetry.logger, message);
+    const tools = { tx: bound.tx, outbox: bound.outbox, signal, logger };
+    await callHandler(handler, message, claimed.headers, tools);
+    const marked = await store.markProcessed(transaction, claimed);
+    return { commit: marked !== undefined, value: marked?.nextTypes ?? [] };
+  });
   if (end.kind === 'committed') await committed?.();
   return end;
 }

@@ -1,6 +1,6 @@
 import { errorText } from '../delivery/error-text.ts';
 import type { Failure } from '../delivery/failure.ts';
-import type { Transaction, TransactionLimits } from '../store/inbox-store.ts';
+import type { InboxStore, Transaction, TransactionLimits } from '../store/inbox-store.ts';
 import { classify } from './attempt.ts';
 
 /** How one attempt ended. */
@@ -12,7 +12,7 @@ export type AttemptEnd<T> =
 
 /** What an attempt is given. */
 export interface AttemptOptions<Tx> {
-  readonly begin: (limits: TransactionLimits) => Promise<Transaction<Tx>>;
+  readonly store: Pick<InboxStore<Tx>, 'begin' | 'reachable'>;
   /** Milliseconds after which nothing of the attempt can take effect any more. */
   readonly limitMs: number;
   /**
@@ -79,7 +79,7 @@ class Attempt<Tx, T> {
   async run(): Promise<AttemptEnd<T>> {
     let transaction: Transaction<Tx>;
     try {
-      transaction = await this.#options.begin(limitsOf(this.#options.limitMs));
+      transaction = await this.#options.store.begin(limitsOf(this.#options.limitMs));
     } catch (error) {
       return unavailable(error);
     }
@@ -103,23 +103,29 @@ class Attempt<Tx, T> {
     }
   }
 
-  /** A commit without an answer may have happened. It is not tried again, and what follows is fenced. */
+  /** A commit without an answer may have happened. It is not tried again, and what is written of it is fenced. */
   async #commit(transaction: Transaction<Tx>, value: T): Promise<AttemptEnd<T>> {
     try {
       await transaction.commit();
       return { kind: 'committed', value };
     } catch (error) {
-      const { code } = error as { readonly code?: unknown };
-      if (code === 'RELAYBOX_DATABASE_UNAVAILABLE') return unavailable(error);
-      return { kind: 'failure', failure: classify(error) };
+      return await this.#judged(error);
     }
   }
 
   async #failed(transaction: Transaction<Tx>, error: unknown): Promise<AttemptEnd<T>> {
     if (this.#over) return this.#outOfTime();
-    const usable = (await transaction.usable?.()) ?? true;
     await transaction.rollback();
-    if (!usable) return unavailable(error);
+    return await this.#judged(error);
+  }
+
+  /**
+   * Whose fault it was. A connection that broke, or a commit without an answer, may be the message's own doing each time:
+   * only where no other connection is answered either is it the database that went away.
+   */
+  async #judged(error: unknown): Promise<AttemptEnd<T>> {
+    if (this.#over) return this.#outOfTime();
+    if (!(await this.#options.store.reachable())) return unavailable(error);
     // Told to stop, it stopped: that is no failure of its own, whatever it threw.
     if (this.#told.signal.aborted) return this.#outOfTime();
     return { kind: 'failure', failure: classify(error) };

@@ -110,11 +110,6 @@ export interface Transaction<Tx> {
   rollback(): Promise<void>;
   /** Closes the connection under the transaction, at once, whatever it is doing. Never rejects. */
   destroy(): Promise<void>;
-  /**
-   * Asked after an error: false where the connection is gone, so that the error tells nothing about the message.
-   * A store without it counts such an attempt.
-   */
-  usable?(): Promise<boolean>;
 }
 
 /** The seed's `IInboxRepository`, grown: what ingest and handlers need of a database. */
@@ -127,6 +122,13 @@ export interface InboxStore<Tx = unknown> {
 
   /** Opens a transaction for a handler, on READ COMMITTED. */
   begin(limits: TransactionLimits): Promise<Transaction<Tx>>;
+
+  /**
+   * Asked after an attempt has failed, once its transaction is over: true where the database takes work on a connection
+   * that the attempt has no part in. The attempt's own connection can't tell: the message may be what ended or blocked
+   * it. Answers within seconds, and never rejects.
+   */
+  reachable(): Promise<boolean>;
 
   /**
    * The last statements of a handler's transaction: the Processed mark, and the key's way on.

@@ -33,6 +33,7 @@ const noticedBy: Record<InboxFault, string> = {
   'pause ignored': 'a message type that a person paused is not claimed',
   'receipts are not kept': 'a message is received once per consumer',
   'receipts do not wait': 'waits for the first one’s commit',
+  'a lost connection passes for an outage': 'a connection that is lost is no outage',
 };
 
 describe('the inbox suite notices a store in which', () => {

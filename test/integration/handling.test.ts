@@ -3,8 +3,12 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { Deadline } from '../../shared/delivery/deadline.ts';
 import { Rejected, RetryAfter } from '../../shared/message/errors.ts';
+import type { NewInboxRow } from '../../shared/store/inbox-store.ts';
+import { connect } from '../../shared/store/postgres/connections.ts';
+import { postgresInboxStore } from '../../shared/store/postgres/inbox-store.ts';
 import { handlerOf, recorder, type TestHandler } from '../support/handling.ts';
 import { createInbox, inboxRow } from '../support/inbox.ts';
+import { tcpProxy } from '../support/tcp-proxy.ts';
 
 const db = await createInbox();
 afterAll(() => db.drop());
@@ -285,17 +289,23 @@ describe('time that runs out', () => {
 });
 
 describe('a database that goes away is no failure of the message', () => {
-  test('a connection that the server ends gives the messages back, uncounted, and ends the run', async () => {
+  test('one that no connection reaches gives the messages back, uncounted, and ends the run', async () => {
     await store.ingest([inboxRow(), inboxRow(), inboxRow()]);
-    const report = await handle(
+    const proxy = await tcpProxy(db.url);
+    const away = connect({ url: proxy.url }, { max: 2 });
+    const report = await handlerOf({
+      ...postgresInboxStore(away, db.tables),
+      claim: store.claim,
+      release: store.release,
+    })(
       async (message, tools) => {
         await write(message, tools);
-        const { rows } = await tools.tx.query('SELECT pg_backend_pid() AS pid');
-        await db.pool.query('SELECT pg_terminate_backend($1)', [rows[0].pid]);
+        await proxy.close();
         await write(message, tools);
       },
       { parallelism: 1 },
     );
+    await away.end();
     expect(report).toMatchObject({ claimed: 3, handled: 0, retried: 0, released: 3, workLeft: true });
     expect(report.unavailable).toBeDefined();
     expect((await states()).map((row) => [row['state'], row['retry_count']])).toEqual([
@@ -306,6 +316,52 @@ describe('a database that goes away is no failure of the message', () => {
     expect(await effects()).toEqual([]);
   });
 
+  const poisons: Record<string, TestHandler> = {
+    'ends its own connection': ({ id }, { tx }) =>
+      tx.query('SELECT pg_terminate_backend(pg_backend_pid()), $1::text', [id]),
+    'leaves its transaction idle beyond a limit': async (_, { tx }) => {
+      await tx.query('SET LOCAL idle_in_transaction_session_timeout = 50');
+      await sleep(200);
+      await tx.query('SELECT 1');
+    },
+    'throws while a statement of it runs': async (_, { tx }) => {
+      tx.query('SELECT pg_sleep(6)').catch(() => undefined);
+      await sleep(50);
+      throw new Error('the payment service said 422');
+    },
+    'has a commit without an answer': async (_, { tx }) => {
+      await tx.query('CREATE TEMP TABLE t (n int) ON COMMIT DROP');
+      await tx.query(`CREATE FUNCTION pg_temp.die() RETURNS trigger LANGUAGE plpgsql
+        AS 'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END'`);
+      await tx.query(`CREATE CONSTRAINT TRIGGER die AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION pg_temp.die()`);
+      await tx.query('INSERT INTO t VALUES (1)');
+    },
+  };
+  test.each(Object.keys(poisons))(
+    'a message that %s each time is counted, ends in Failed, and holds no other up',
+    async (poison) => {
+      const [bad, ...good] = [inboxRow({ maxRetries: 1 }), inboxRow(), inboxRow()];
+      await store.ingest([bad as NewInboxRow, ...good]);
+      const report = await handle(
+        async (message, tools) => {
+          await (message.id === bad?.externalMessageId ? poisons[poison]?.(message, tools) : undefined);
+          await write(message, tools);
+        },
+        { parallelism: 1 },
+      );
+      expect(report).toMatchObject({
+        handled: 2,
+        retried: 1,
+        failed: 1,
+        released: 0,
+        unavailable: undefined,
+      });
+      expect((await states()).map(({ state }) => state)).toEqual([3, 2, 2]);
+      expect(await effects()).toEqual(good.map((row) => row.externalMessageId));
+    },
+  );
+
   test('an error that only looks like one of the database’s counts', async () => {
     await store.ingest([inboxRow({ maxRetries: 0 })]);
     const report = await handle(() => {
@@ -315,12 +371,13 @@ describe('a database that goes away is no failure of the message', () => {
   });
 
   test.each([true, false])(
-    'a commit whose answer is lost is not charged, and takes effect once (it happened: %s)',
+    'a commit whose answer is lost in an outage is not charged, and takes effect once (it happened: %s)',
     async (happened) => {
       await store.ingest([inboxRow()]);
       let lose = true;
       const deaf: typeof store = {
         ...store,
+        reachable: async () => false,
         begin: async (limits) => {
           const transaction = await store.begin(limits);
           const commit = async (): Promise<void> => {

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { ConfigurationError } from '../../message/errors.ts';
-import type { SqlExecutor } from '../executor.ts';
 import type { InboxStore, Transaction, TransactionLimits } from '../inbox-store.ts';
 import { seedIdentity } from './check.ts';
 import { claim } from './inbox/claim.ts';
@@ -19,8 +18,11 @@ export type { InboxDatabase } from './inbox/database.ts';
 const seedIdentitySql = `
 SELECT i.indexrelid::regclass::text AS name FROM pg_index AS i WHERE i.indrelid = to_regclass($1) AND ${seedIdentity}`;
 
-/** How long a connection may take to say that it is there. */
-const PROBE_MS = 2_000;
+/** How long the database may take to begin and end a transaction, before it counts as away. */
+const PROBE_MS = 5_000;
+
+/** Limits of that transaction, which does nothing. */
+const probing: TransactionLimits = { idleMs: PROBE_MS, lockMs: PROBE_MS, statementMs: PROBE_MS };
 
 /** How often a process notes that a type has a handler. */
 const NOTE_EVERY_MS = 60_000;
@@ -55,9 +57,13 @@ export function postgresInboxStore(
     },
 
     async begin(limits: TransactionLimits): Promise<Transaction<pg.PoolClient>> {
-      const transaction = withProbe(await database.begin(limits));
+      const transaction = await database.begin(limits);
       idleOf.set(transaction, limits.idleMs);
       return transaction;
+    },
+
+    async reachable() {
+      return await Promise.race([takesWork(database), sleep(PROBE_MS, false, { ref: false })]);
     },
 
     async markProcessed(transaction, message) {
@@ -115,23 +121,13 @@ function seedIdentityCheck(
   };
 }
 
-/** Adds the question whether the connection still answers; an aborted transaction is an answer too. */
-function withProbe(transaction: Transaction<pg.PoolClient>): Transaction<pg.PoolClient> {
-  return {
-    tx: transaction.tx,
-    executor: transaction.executor,
-    commit: () => transaction.commit(),
-    rollback: () => transaction.rollback(),
-    destroy: () => transaction.destroy(),
-    usable: () => Promise.race([answers(transaction.executor), sleep(PROBE_MS, false, { ref: false })]),
-  };
-}
-
-async function answers(executor: SqlExecutor): Promise<boolean> {
+/** A transaction rather than a query: after a failover the old writer still answers, but takes no writes. */
+async function takesWork(database: InboxDatabase): Promise<boolean> {
   try {
-    await executor.query('SELECT 1', []);
+    const transaction = await database.begin(probing);
+    await transaction.rollback();
     return true;
-  } catch (error) {
-    return (error as { code?: unknown }).code === '25P02';
+  } catch {
+    return false;
   }
 }

@@ -238,6 +238,17 @@ export const handling: readonly CaseOf<InboxHarness>[] = [
     },
   },
   {
+    promise: 7,
+    name: 'a connection that is lost is no outage: the database answers elsewhere',
+    async body({ store, write, effects }) {
+      const transaction = await begin(store);
+      await write(transaction.tx, 'never');
+      await transaction.destroy();
+      assert.equal(await store.reachable(), true);
+      assert.deepEqual(await effects(), []);
+    },
+  },
+  {
     promise: 4,
     name: 'a transaction left idle beyond its limit cannot commit, and what it held is free',
     async body(harness) {

@@ -60,6 +60,7 @@ export const inboxFaults = [
   'pause ignored',
   'receipts are not kept',
   'receipts do not wait',
+  'a lost connection passes for an outage',
 ] as const;
 /** A fault that the in-memory inbox store can be given. */
 export type InboxFault = (typeof inboxFaults)[number];

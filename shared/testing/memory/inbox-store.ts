@@ -17,6 +17,9 @@ import { MemoryTransaction, type MemoryTx } from './transaction.ts';
 
 /** An inbox store in this process's memory: the outbox one's counterpart, for the same reasons. */
 export class MemoryInboxStore extends MemoryClaims implements InboxStore<MemoryTx> {
+  /** Whether a connection was closed under a transaction. */
+  #lost = false;
+
   async ingest(rows: readonly NewInboxRow[]): Promise<readonly IngestResult[]> {
     const before = this.tables.rows.length;
     return rows.map((row) => {
@@ -37,7 +40,17 @@ export class MemoryInboxStore extends MemoryClaims implements InboxStore<MemoryT
   }
 
   async begin(limits: TransactionLimits): Promise<MemoryTransaction> {
-    return new MemoryTransaction(limits, (effect) => this.tables.effects.push(effect));
+    return new MemoryTransaction(
+      limits,
+      (effect) => this.tables.effects.push(effect),
+      () => {
+        this.#lost = true;
+      },
+    );
+  }
+
+  async reachable(): Promise<boolean> {
+    return !this.tables.broken('a lost connection passes for an outage') || !this.#lost;
   }
 
   async markProcessed(

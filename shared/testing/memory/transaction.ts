@@ -9,6 +9,7 @@ export interface MemoryTx {
 /** A transaction of the in-memory inbox: what it does is remembered, and done at the commit. */
 export class MemoryTransaction implements Transaction<MemoryTx> {
   readonly #limits: TransactionLimits;
+  readonly #destroyed: () => void;
   readonly #atCommit: (() => void)[] = [];
   readonly #atEnd: (() => void)[] = [];
   #used = performance.now();
@@ -24,8 +25,9 @@ export class MemoryTransaction implements Transaction<MemoryTx> {
     query: () => Promise.reject(new Error('the in-memory store runs no SQL')),
   };
 
-  constructor(limits: TransactionLimits, write: (effect: string) => void) {
+  constructor(limits: TransactionLimits, write: (effect: string) => void, destroyed: () => void) {
     this.#limits = limits;
+    this.#destroyed = destroyed;
     this.tx = {
       write: (effect) => this.later(() => write(effect)),
     };
@@ -70,6 +72,7 @@ export class MemoryTransaction implements Transaction<MemoryTx> {
   }
 
   async destroy(): Promise<void> {
+    this.#destroyed();
     this.#end();
   }
 }
