@@ -16,7 +16,6 @@ import { checkVisibility } from './visibility.ts';
 
 export type * from './facts.ts';
 export { type AcceptedFinding, type Answer, type CheckName, checkNames, type Finding } from './finding.ts';
-export { maxConnectionsOfInstance, maxConnectionsOfServerless } from './max-connections.ts';
 export { entry, report, summary } from './report.ts';
 
 /** Every check by its name, in the order of the report. */
