@@ -70,7 +70,7 @@ describe('visibility is six times the timeout', () => {
     const facts = healthy({ eventSources: [source({ queue: queue({ visibilitySeconds: undefined }) })] });
     expect(messageOf(facts, 'visibility', 'App/Incoming')).toMatchInlineSnapshot(`
       "  UNKNOWN visibility · App/Incoming
-          The visibility timeout is not known; it must be at least 6 × the timeout of App/Relaybox/Ingest (60 s) = 6 minutes.
+          The visibility timeout is not known; it must be at least 6 × the timeout of App/Relaybox/Ingest (60 s) = 360 s.
           Fix: say so with inboxes: [{ …, queueFacts: { visibilityTimeout } }]."
     `);
   });

@@ -26,7 +26,7 @@ describe('one list', () => {
     expect(report(checkDeployment(troubled))).toMatchInlineSnapshot(`
       "Relaybox checked this deployment: 1 fail, 1 unknown, 1 warning, 11 pass
         FAIL visibility · App/Incoming
-          The visibility timeout is 60 s, shorter than 6 × the timeout of App/Relaybox/Ingest (60 s) = 6 minutes.
+          The visibility timeout is 60 s, shorter than 6 × the timeout of App/Relaybox/Ingest (60 s) = 360 s.
           Fix: set visibilityTimeout: Duration.seconds(360) on the queue, or the function's timeout to Duration.seconds(10) or less.
         UNKNOWN receive-count · App/Incoming
           After how many receives a message goes to the dead-letter queue is not known; it must be 5 or more.
