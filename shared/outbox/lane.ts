@@ -184,6 +184,12 @@ export class LaneSession {
         const ended = new Set(result.ended);
         const retried = outcome.failed.filter(({ message: { id } }) => settled.has(id) && !ended.has(id));
         telemetry.count('Retried', retried.length, lane);
+        // An alarm on attempts names a lane; which message it is, only this says.
+        for (const { message, reason } of outcome.failed.filter(({ message: { id } }) => settled.has(id))) {
+          const { id: messageId, messageType, retryCount } = message;
+          const about = { messageId, messageType, destination: lane, attempt: retryCount + 1, reason };
+          telemetry.logger.warn('a message was not published', about);
+        }
         return result;
       });
     settling.catch(() => undefined);
