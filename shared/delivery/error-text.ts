@@ -11,9 +11,20 @@ export function errorText(error: unknown): string {
   let current = error;
   for (let depth = 0; depth <= CAUSES && current !== undefined && current !== null; depth++) {
     parts.push(described(current));
-    current = current instanceof Error ? current.cause : undefined;
+    current = causeOf(current);
   }
-  return storable(withoutSecrets(parts.join(' ← ')) || `nothing was thrown (${String(error)})`);
+  return storable(
+    withoutSecrets(parts.join(' ← ')) || `nothing was thrown (${error === null ? 'null' : typeof error})`,
+  );
+}
+
+// Whatever is thrown may be a Proxy, or have accessors that throw: each look at it can.
+function causeOf(error: unknown): unknown {
+  try {
+    return error instanceof Error ? error.cause : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function described(error: unknown): string {
@@ -22,7 +33,7 @@ function described(error: unknown): string {
       return typeof error === 'string' ? error : (JSON.stringify(error) ?? typeof error);
     const { code } = error as { readonly code?: unknown };
     // Ours are sentences for a person as they are.
-    if (typeof code === 'string' && code.startsWith('RELAYBOX_')) return error.message;
+    if (typeof code === 'string' && code.startsWith('RELAYBOX_')) return String(error.message);
     const known = typeof code === 'string' || typeof code === 'number' ? ` (${code})` : '';
     return `${error.name}: ${error.message}${known}`;
   } catch {

@@ -10,16 +10,26 @@ export type Verdict =
   | { readonly write: 'failure'; readonly reason: string; readonly retryInSeconds: number | undefined };
 
 /**
- * Tells why a handler did not succeed, by what it threw. Whether the database went away isn't decided by that: an error like `ECONNREFUSED` is the handler's own, from whatever else it called.
+ * Tells why a handler did not succeed, by what it threw. Whether the database went away isn't decided by that: an error
+ * like `ECONNREFUSED` is the handler's own, from whatever else it called. Never throws.
  */
 export function classify(error: unknown): Failure {
-  // By code, not by class: the application's bundle may carry another copy of it.
-  const { code, seconds } = (error ?? {}) as { readonly code?: unknown; readonly seconds?: unknown };
+  const { code, seconds } = facts(error);
   if (code === 'RELAYBOX_REJECTED') return { kind: 'rejected', reason: errorText(error) };
   if (code === 'RELAYBOX_RETRY_AFTER' && typeof seconds === 'number' && seconds >= 0) {
     return { kind: 'failed', reason: errorText(error), retryAfterSeconds: seconds };
   }
   return { kind: 'failed', reason: errorText(error) };
+}
+
+/** By code, not by class: the application's bundle may carry another copy of it. What can't be read says nothing. */
+function facts(error: unknown): { readonly code?: unknown; readonly seconds?: unknown } {
+  try {
+    const { code, seconds } = (error ?? {}) as { readonly code?: unknown; readonly seconds?: unknown };
+    return { code, seconds };
+  } catch {
+    return {};
+  }
 }
 
 /** Decides what a failure does to its message. `attempt` is 1 at the first. */

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { Deadline } from '../../shared/delivery/deadline.ts';
 import { consumeDirect, type DirectOptions, type DirectRecord } from '../../shared/inbox/direct.ts';
-import { bind, recorder, type TestHandler, type TestOutbox } from '../support/handling.ts';
+import { bind, odd, recorder, type TestHandler, type TestOutbox } from '../support/handling.ts';
 import { createInbox } from '../support/inbox.ts';
 
 const db = await createInbox();
@@ -112,6 +112,15 @@ describe('straight from the queue, each message takes effect once per consumer',
     fail = false;
     expect(await consume(records, handler)).toEqual([]);
     expect((await effects()).sort()).toEqual(['a', 'b', 'c']);
+  });
+
+  test.each(odd)('a handler that throws %s costs only its own record', async (_, thrown) => {
+    const handler: TestHandler = async (message, tools) => {
+      if (message.id === 'b') throw thrown();
+      await write(message, tools);
+    };
+    expect(await consume([record('a'), record('b'), record('c')], handler)).toEqual(['sqs-b']);
+    expect((await effects()).sort()).toEqual(['a', 'c']);
   });
 
   test('what can’t be read, and what loops, is reported and costs only itself', async () => {

@@ -6,7 +6,7 @@ import { Rejected, RetryAfter } from '../../shared/message/errors.ts';
 import type { NewInboxRow } from '../../shared/store/inbox-store.ts';
 import { connect } from '../../shared/store/postgres/connections.ts';
 import { postgresInboxStore } from '../../shared/store/postgres/inbox-store.ts';
-import { handlerOf, recorder, type TestHandler } from '../support/handling.ts';
+import { handlerOf, odd, recorder, type TestHandler } from '../support/handling.ts';
 import { createInbox, inboxRow } from '../support/inbox.ts';
 import { tcpProxy } from '../support/tcp-proxy.ts';
 
@@ -175,6 +175,18 @@ describe('a handler says what becomes of a failure', () => {
     expect(errors[1]).toContain('at lines[1].price, id (2 issues)');
     expect(errors[2]).toBeNull();
     expect(errors.join()).not.toMatch(/secret|4711/);
+  });
+
+  test.each(odd)('a handler that throws %s fails its own message, and no other', async (_, thrown) => {
+    const rows = [inboxRow({ maxRetries: 0 }), inboxRow(), inboxRow()];
+    await store.ingest(rows);
+    const report = await handle(async (message, tools) => {
+      if (message.id === rows[0]?.externalMessageId) throw thrown();
+      await write(message, tools);
+    });
+    expect(report).toMatchObject({ claimed: 3, handled: 2, failed: 1 });
+    expect((await states()).map(({ state }) => state)).toEqual([3, 2, 2]);
+    expect((await states())[0]?.['last_error']).toEqual(expect.stringMatching(/./));
   });
 
   test('with `raw` the handler gets the text as it is', async () => {
