@@ -2,12 +2,13 @@ import { MessageRefused } from './errors.ts';
 
 /**
  * A payload as JSON text that every transport can carry. `Date` becomes ISO text and `bigint` its digits in a string;
- * what JSON would lose in silence (a Map's entries, NaN) is refused.
+ * what JSON would lose in silence (a Map's entries, NaN, an undefined element of an array) is refused, with its path.
+ * Members that are undefined or functions are left out, as they are everywhere.
  */
 export function serialisePayload(payload: unknown): string {
   let text: string | undefined;
   try {
-    text = JSON.stringify(payload, carry);
+    text = JSON.stringify(payload, carrier());
   } catch (error) {
     if (error instanceof MessageRefused) throw error;
     throw new MessageRefused('payload', 'a value that JSON can carry', whyNot(error));
@@ -38,26 +39,84 @@ export function nesting(json: string): number {
   return deepest;
 }
 
-/** `this` is the holder: only there is a Date still a Date, since its `toJSON` has run before. */
-function carry(this: unknown, key: string, value: unknown): unknown {
-  if (typeof value === 'bigint') return value.toString();
-  if (typeof value === 'number' && !Number.isFinite(value))
-    throw refused(key, String(value), 'a finite number');
-  if (value instanceof Map || value instanceof Set || value instanceof WeakMap || value instanceof WeakSet) {
-    const kind = value.constructor.name;
-    throw refused(key, `a ${kind}`, `an array or an object, e.g. [...${kind.toLowerCase()}]`);
+/**
+ * A replacer that knows where it is: the holders on the way to the member at hand, and their names. It is given each
+ * member's holder as `this`: only there is a Date still a Date, since its `toJSON` has run before.
+ */
+function carrier(): (this: unknown, key: string, value: unknown) => unknown {
+  const holders: unknown[] = [];
+  const names: string[] = [];
+  return function carry(key, value) {
+    while (holders.length > 0 && holders.at(-1) !== this) {
+      holders.pop();
+      names.pop();
+    }
+    if (typeof value === 'bigint') return value.toString();
+    const loss = lossOf(this, key, value);
+    if (loss) throw new MessageRefused(pathOf(holders, [...names, key]), loss.limit, loss.actual);
+    if (typeof value === 'object' && value !== null) {
+      holders.push(value);
+      names.push(key);
+    }
+    return value;
+  };
+}
+
+interface Loss {
+  readonly actual: string;
+  readonly limit: string;
+}
+
+/** What JSON would make null, or an empty object, without a word. */
+function lossOf(holder: unknown, key: string, value: unknown): Loss | undefined {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return undefined;
+    case 'number':
+      return Number.isFinite(value) ? undefined : { actual: String(value), limit: 'a finite number' };
+    case 'object':
+      break;
+    default:
+      return Array.isArray(holder)
+        ? {
+            actual: typeof value === 'undefined' ? 'undefined' : `a ${typeof value}`,
+            limit: 'a value or null',
+          }
+        : undefined;
   }
-  if (value === null && isInvalidDate(this, key)) throw refused(key, 'an invalid Date', 'a valid Date');
-  return value;
-}
-
-function isInvalidDate(holder: unknown, key: string): boolean {
+  if (value !== null) return lossOfObject(value);
   const original = (holder as Record<string, unknown>)[key];
-  return original instanceof Date && Number.isNaN(original.getTime());
+  return original instanceof Date && Number.isNaN(original.getTime())
+    ? { actual: 'an invalid Date', limit: 'a valid Date' }
+    : undefined;
 }
 
-function refused(key: string, actual: string, limit: string): MessageRefused {
-  return new MessageRefused('payload', limit, key === '' ? actual : `${actual} at ${JSON.stringify(key)}`);
+/** Kinds of objects whose content is all in the members that JSON writes. */
+const open = new Set(['Object', 'Array', 'String', 'Boolean', 'Arguments']);
+
+function lossOfObject(value: object): Loss | undefined {
+  if (typeof (value as { readonly then?: unknown }).then === 'function') {
+    return { actual: 'a promise', limit: 'what it resolves to: await it' };
+  }
+  const kind = Object.prototype.toString.call(value).slice(8, -1);
+  if (open.has(kind) || ArrayBuffer.isView(value)) return undefined;
+  if (kind === 'Number') return lossOf(undefined, '', Number(value));
+  if (kind === 'Error') return { actual: 'an Error', limit: 'its facts, e.g. { message: error.message }' };
+  // A Map, a Set, a RegExp: something inside, and nothing that JSON sees.
+  if (Object.keys(value).length > 0) return undefined;
+  const how = kind === 'Map' || kind === 'Set' ? `, e.g. [...${kind.toLowerCase()}]` : '';
+  return { actual: `a ${kind}`, limit: `an array or a plain object${how}` };
+}
+
+/** The place of a member, e.g. `payload.lines[3].total`. */
+function pathOf(holders: readonly unknown[], names: readonly string[]): string {
+  const steps = names.slice(1).map((name, at) => {
+    if (Array.isArray(holders[at])) return `[${name}]`;
+    return /^[\w$]+$/.test(name) ? `.${name}` : `[${JSON.stringify(name.slice(0, 60))}]`;
+  });
+  const path = `payload${steps.join('')}`;
+  return path.length > 200 ? `…${path.slice(-200).toWellFormed()}` : path;
 }
 
 function whyNot(error: unknown): string {

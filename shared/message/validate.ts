@@ -90,13 +90,24 @@ function optionalText(field: 'correlationId' | 'partitionKey', text: unknown): s
 }
 
 function headersOf(headers: unknown, added: Headers): Headers | null {
-  if (headers !== undefined && headers !== null && (typeof headers !== 'object' || Array.isArray(headers))) {
-    throw new MessageRefused('headers', 'an object of texts', kindOf(headers));
+  if (headers !== undefined && headers !== null && !isPlain(headers)) {
+    throw new MessageRefused(
+      'headers',
+      'a plain object of texts, e.g. Object.fromEntries(headers)',
+      kindOf(headers),
+    );
   }
   const given = Object.entries(headers ?? {}).filter(([, value]) => value !== undefined);
   for (const [name, value] of given) checkHeader(name, value);
   const all: Headers = Object.fromEntries([...Object.entries(added), ...given]);
   return Object.keys(all).length === 0 ? null : all;
+}
+
+/** A Map or fetch's Headers have no members to read: they would be lost. An object of another realm is plain too. */
+function isPlain(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 function checkHeader(name: string, value: unknown): asserts value is string {
@@ -182,7 +193,9 @@ function refuseUndeliverable(row: OutboxRow, known: DestinationLimits | undefine
 
 function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
-  return Array.isArray(value) ? 'an array' : `of type ${typeof value}`;
+  if (Array.isArray(value)) return 'an array';
+  const kind = Object.prototype.toString.call(value).slice(8, -1);
+  return typeof value === 'object' && kind !== 'Object' ? `a ${kind}` : `of type ${typeof value}`;
 }
 
 function shown(value: unknown): string {

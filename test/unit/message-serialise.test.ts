@@ -33,14 +33,9 @@ describe('a payload as JSON text', () => {
   });
 
   test('null, texts and numbers are payloads too; optional properties may be undefined', () => {
-    expect([null, 'a', 1, false, [undefined], { a: undefined }].map(serialisePayload)).toEqual([
-      'null',
-      '"a"',
-      '1',
-      'false',
-      '[null]',
-      '{}',
-    ]);
+    expect(
+      [null, 'a', 1, false, new Number(2), { a: undefined, b() {} }, new Uint8Array(1)].map(serialisePayload),
+    ).toEqual(['null', '"a"', '1', 'false', '2', '{}', '{"0":0}']);
   });
 
   const cyclic: Record<string, unknown> = {};
@@ -49,16 +44,29 @@ describe('a payload as JSON text', () => {
   for (let level = 0; level < 200_000; level++) deep = [deep];
 
   test.each([
-    ['undefined', undefined, /undefined/],
-    ['a function', () => 1, /function/],
-    ['a symbol', Symbol('a'), /symbol/],
-    ['a cycle', cyclic, /refers to itself/],
-    ['a nesting that overflows', deep, /nested too deeply/],
-    ['a Map', { lines: new Map() }, /a Map at "lines"/],
-    ['a Set', [new Set()], /a Set at "0"/],
-    ['NaN', { total: Number.NaN }, /NaN at "total"/],
-    ['Infinity', Number.POSITIVE_INFINITY, /Infinity/],
-    ['an invalid Date', { at: new Date(Number.NaN) }, /an invalid Date at "at"/],
+    ['undefined', undefined, 'payload', /undefined/],
+    ['a function', () => 1, 'payload', /function/],
+    ['a symbol', Symbol('a'), 'payload', /symbol/],
+    ['a cycle', cyclic, 'payload', /refers to itself/],
+    ['a nesting that overflows', deep, 'payload', /nested too deeply/],
+    ['a Map', { lines: new Map([[1, 2]]) }, 'payload.lines', /a Map/],
+    ['a Set', [{ a: 1 }, [new Set()]], 'payload[1][0]', /a Set/],
+    ['NaN', { total: Number.NaN }, 'payload.total', /NaN/],
+    ['a boxed NaN', { 'a b': new Number(Number.NaN) }, 'payload["a b"]', /NaN/],
+    ['Infinity', Number.POSITIVE_INFINITY, 'payload', /Infinity/],
+    ['an invalid Date', { at: new Date(Number.NaN) }, 'payload.at', /an invalid Date/],
+    [
+      'undefined in an array',
+      { lines: [{ a: [1] }, { a: [1, undefined] }] },
+      'payload.lines[1].a[1]',
+      /undef/,
+    ],
+    ['a hole in an array', Object.assign([1], { 2: 3 }), 'payload[1]', /undefined/],
+    ['a function in an array', [() => 1], 'payload[0]', /a function/],
+    ['a symbol in an array', [Symbol('a')], 'payload[0]', /a symbol/],
+    ['a promise', { order: Promise.resolve(1) }, 'payload.order', /await/],
+    ['an Error', { cause: new TypeError('x') }, 'payload.cause', /an Error/],
+    ['fetch headers', { headers: new Headers({ a: 'b' }) }, 'payload.headers', /a Headers/],
     [
       'one that throws',
       {
@@ -66,9 +74,10 @@ describe('a payload as JSON text', () => {
           throw new RangeError('secret');
         },
       },
+      'payload',
       /payload/,
     ],
-  ])('%s is refused, not lost in silence', (_, payload, reason) => {
+  ])('%s is refused with its place, not lost in silence', (_, payload, field, reason) => {
     let error: unknown;
     try {
       serialisePayload(payload);
@@ -76,7 +85,7 @@ describe('a payload as JSON text', () => {
       error = thrown;
     }
     expect(error).toBeInstanceOf(MessageRefused);
-    expect((error as MessageRefused).field).toBe('payload');
+    expect((error as MessageRefused).field).toBe(field);
     expect((error as MessageRefused).message).toMatch(reason);
     expect((error as MessageRefused).message).not.toMatch(/secret/);
   });
