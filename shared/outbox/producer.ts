@@ -52,9 +52,11 @@ export function createOutbox<Tx>(store: ProducerStore<Tx>, options: ProducerOpti
 
   async function addAll(tx: Tx, messages: readonly NewMessage[]): Promise<AddResult[]> {
     const headers = contextHeaders();
-    const rows = messages.map((message, index) =>
+    // Not `map`, which would step over a hole in the list.
+    const rows = Array.from(messages, (message, index) =>
       numbered(index, messages.length, () => toOutboxRow(message, known.get(message?.destination), headers)),
     );
+    refuseOneIdForTwo(rows);
     const results: AddResult[] = [];
     for (const chunk of chunks(rows)) {
       const fresh = new Set(await store.insert(tx, chunk));
@@ -81,6 +83,22 @@ function numbered(index: number, of: number, work: () => OutboxRow): OutboxRow {
   } catch (error) {
     if (of === 1 || !(error instanceof MessageRefused)) throw error;
     throw new MessageRefused(error.field, error.limit, `${error.actual} (message ${index + 1} of ${of})`);
+  }
+}
+
+/** An id is one message: of two destinations the second would answer `added: false`, and never get it. */
+function refuseOneIdForTwo(rows: readonly OutboxRow[]): void {
+  const destinations = new Map<string, string>();
+  for (const { id, destination } of rows) {
+    const first = destinations.get(id) ?? destination;
+    if (first !== destination) {
+      throw new MessageRefused(
+        'id',
+        "another for each destination: put the destination into messageId('…', destination)",
+        `${id} for both ${first} and ${destination}`,
+      );
+    }
+    destinations.set(id, destination);
   }
 }
 
