@@ -1,0 +1,54 @@
+import { Annotations } from 'aws-cdk-lib';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
+import type { Network } from './network.ts';
+
+/** What is said of a function that produces, for the connection budget. */
+export interface ProduceOptions {
+  /** Invocations side by side, at most. @default - its reserved concurrency, where it has one */
+  readonly maxConcurrency?: number;
+  /** The size of one instance's pool of connections. @default - not known */
+  readonly connections?: number;
+}
+
+/** A function with `grantProduce`. */
+export interface Producer extends ProduceOptions {
+  readonly function: lambda.IFunction;
+}
+
+/** Sets a function's variables. An imported function's can't be set from here: then it is said which, and how. */
+export function configure(fn: lambda.IFunction, environment: Readonly<Record<string, string>>): void {
+  if (fn instanceof lambda.Function) {
+    for (const [name, value] of Object.entries(environment)) fn.addEnvironment(name, value);
+    return;
+  }
+  const settings = Object.entries(environment).map(([name, value]) => `  ${name}=${readable(fn, value)}`);
+  Annotations.of(fn).addWarningV2(
+    'relaybox:imported-function',
+    [
+      `${fn.node.path} is imported, so that its environment can't be set from here. Set these variables where the function is defined:`,
+      ...settings,
+      `There, \`fn.addEnvironment(…)\` sets them, or relaybox.environmentOfProducers gives all of them to a function that is made in this app.`,
+    ].join('\n'),
+  );
+}
+
+/** Lets a function reach the database, or says why that can't be done from here. */
+export function connectToDatabase(fn: lambda.IFunction, network: Network): void {
+  if (network.vpc === undefined) return;
+  const said = (what: string) => Annotations.of(fn).addWarningV2('relaybox:no-way-to-database', what);
+  if (!fn.isBoundToVpc) {
+    said(
+      fn instanceof lambda.Function
+        ? `${fn.node.path} runs outside of a VPC, and the database is in ${network.vpc.node.path}: give the function that \`vpc\``
+        : `${fn.node.path} is imported without its security group, so that the database's can't be opened to it: import it with \`securityGroup\`, or add a rule for the database's port by hand`,
+    );
+    return;
+  }
+  network.allowToDatabase(fn);
+}
+
+/** A value as it can be read: parts that only the deployment knows are named. */
+function readable(fn: lambda.IFunction, value: string): string {
+  const resolved: unknown = fn.stack.resolve(value);
+  return typeof resolved === 'string' ? resolved : JSON.stringify(resolved);
+}

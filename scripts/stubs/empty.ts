@@ -1,0 +1,2 @@
+/** Stands for packages that a bundle leaves out. Nothing of it is ever called. */
+export {};
