@@ -151,7 +151,8 @@ class DirectConsumer<Payload, Tx, Outbox> {
         signal: signal ?? new AbortController().signal,
         drainMs: drainMs ?? defaults.drainSeconds * 1000,
       },
-      async (transaction, told) => {
+      async (begin, told) => {
+        const transaction = await begin();
         const receipt = { consumer, source, externalMessageId: read.id };
         if (!(await store.receive(transaction, receipt))) return { commit: false, value: undefined };
         const message = await readMessage<Payload>(unread(record, read, source), this.#options);

@@ -1,7 +1,5 @@
 import type { Telemetry } from '../delivery/telemetry.ts';
-import type { Message } from '../message/message.ts';
 import type { ClaimedInboxMessage, InboxStore } from '../store/inbox-store.ts';
-import { classify } from './attempt.ts';
 import { callHandler, type Handling, messageLogger, readMessage } from './context.ts';
 import { type AttemptEnd, type AttemptOptions, transact } from './transact.ts';
 
@@ -22,14 +20,11 @@ export async function handleMessage<Payload, Tx, Outbox>(
   options: HandleMessageOptions<Payload, Tx, Outbox>,
 ): Promise<AttemptEnd<readonly string[]>> {
   const { store, handler, bind, telemetry } = options;
-  let message: Message<Payload>;
-  try {
-    message = await readMessage(unread(claimed), options);
-  } catch (error) {
-    return { kind: 'failure', failure: classify(error) };
-  }
   let committed: (() => Promise<void>) | undefined;
-  const end = await transact<Tx, readonly string[]>(options, async (transaction, signal) => {
+  const end = await transact<Tx, readonly string[]>(options, async (begin, signal) => {
+    // Before there is a transaction: a message that no handler could take costs none.
+    const message = await readMessage(unread(claimed), options);
+    const transaction = await begin();
     const bound = bind(transaction);
     committed = async () => await bound.committed?.();
     const logger = messageLogger(telemetry.logger, message);

@@ -1,3 +1,4 @@
+import { Deadline } from '../delivery/deadline.ts';
 import { errorText } from '../delivery/error-text.ts';
 import type { Failure } from '../delivery/failure.ts';
 import type { InboxStore, Transaction, TransactionLimits } from '../store/inbox-store.ts';
@@ -25,9 +26,9 @@ export interface AttemptOptions<Tx> {
   readonly drainMs: number;
 }
 
-/** The work of an attempt; its transaction is committed where it answers `commit`. */
+/** The work of an attempt. It begins the transaction, once, when it needs one; that is committed where it answers `commit`. */
 export type AttemptWork<Tx, T> = (
-  transaction: Transaction<Tx>,
+  begin: () => Promise<Transaction<Tx>>,
   signal: AbortSignal,
 ) => Promise<{ readonly commit: boolean; readonly value: T }>;
 
@@ -47,6 +48,8 @@ export async function transact<Tx, T>(
   }
 }
 
+const TIME_UP = 'the time for this message is up';
+
 class Attempt<Tx, T> {
   /** Answers once the time is up and the transaction is out of the work's reach. */
   readonly timeUp: Promise<AttemptEnd<T>>;
@@ -55,7 +58,9 @@ class Attempt<Tx, T> {
   readonly #told = new AbortController();
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #shutdown = (): void => this.#schedule(Math.min(this.#options.drainMs, this.#options.limitMs));
+  readonly #limit: Deadline;
   #transaction: Transaction<Tx> | undefined;
+  #beginFailed = false;
   #over = false;
   #committing: Promise<AttemptEnd<T>> | undefined;
   #end: (end: AttemptEnd<T>) => void = () => undefined;
@@ -63,6 +68,7 @@ class Attempt<Tx, T> {
   constructor(options: AttemptOptions<Tx>, work: AttemptWork<Tx, T>) {
     this.#options = options;
     this.#work = work;
+    this.#limit = Deadline.in(options.limitMs);
     this.timeUp = new Promise((resolve) => {
       this.#end = resolve;
     });
@@ -77,45 +83,54 @@ class Attempt<Tx, T> {
   }
 
   async run(): Promise<AttemptEnd<T>> {
+    try {
+      const { commit, value } = await this.#work(() => this.#begin(), this.#told.signal);
+      if (this.#over) return this.#outOfTime();
+      if (!commit) {
+        await this.#transaction?.rollback();
+        return { kind: 'undone', value };
+      }
+      this.#committing = this.#commit(value);
+      return await this.#committing;
+    } catch (error) {
+      return await this.#failed(error);
+    }
+  }
+
+  async #begin(): Promise<Transaction<Tx>> {
+    if (this.#over) throw new Error(TIME_UP);
     let transaction: Transaction<Tx>;
     try {
-      transaction = await this.#options.store.begin(limitsOf(this.#options.limitMs));
+      transaction = await this.#options.store.begin(limitsOf(this.#limit.remainingMs()));
     } catch (error) {
-      return unavailable(error);
+      this.#beginFailed = true;
+      throw error;
     }
     if (this.#over) {
       // Nobody waits for this any more, and nobody may use it.
       await transaction.destroy();
-      return this.#outOfTime();
+      throw new Error(TIME_UP);
     }
     this.#transaction = transaction;
-    try {
-      const { commit, value } = await this.#work(transaction, this.#told.signal);
-      if (this.#over) return this.#outOfTime();
-      if (!commit) {
-        await transaction.rollback();
-        return { kind: 'undone', value };
-      }
-      this.#committing = this.#commit(transaction, value);
-      return await this.#committing;
-    } catch (error) {
-      return await this.#failed(transaction, error);
-    }
+    return transaction;
   }
 
   /** A commit without an answer may have happened. It is not tried again, and what is written of it is fenced. */
-  async #commit(transaction: Transaction<Tx>, value: T): Promise<AttemptEnd<T>> {
+  async #commit(value: T): Promise<AttemptEnd<T>> {
     try {
-      await transaction.commit();
+      await this.#transaction?.commit();
       return { kind: 'committed', value };
     } catch (error) {
       return await this.#judged(error);
     }
   }
 
-  async #failed(transaction: Transaction<Tx>, error: unknown): Promise<AttemptEnd<T>> {
+  async #failed(error: unknown): Promise<AttemptEnd<T>> {
     if (this.#over) return this.#outOfTime();
-    await transaction.rollback();
+    if (this.#beginFailed) return unavailable(error);
+    // What failed before there was a transaction says nothing of the database.
+    if (this.#transaction === undefined) return { kind: 'failure', failure: classify(error) };
+    await this.#transaction.rollback();
     return await this.#judged(error);
   }
 
@@ -135,7 +150,7 @@ class Attempt<Tx, T> {
     // A timer of more than 24 days would go off at once.
     const ms = Math.max(0, Math.min(afterMs, 2_147_483_647));
     const graceMs = Math.min(1_000, ms / 10);
-    const tell = (): void => this.#told.abort(new Error('the time for this message is up'));
+    const tell = (): void => this.#told.abort(new Error(TIME_UP));
     this.#timers.push(setTimeout(tell, ms - graceMs));
     this.#timers.push(setTimeout(() => this.#cut(), ms));
   }
@@ -143,7 +158,7 @@ class Attempt<Tx, T> {
   async #cut(): Promise<void> {
     if (this.#over) return;
     this.#over = true;
-    this.#told.abort(new Error('the time for this message is up'));
+    this.#told.abort(new Error(TIME_UP));
     await this.#transaction?.destroy();
     this.#end((await this.#committing) ?? this.#outOfTime());
   }

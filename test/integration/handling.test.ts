@@ -221,6 +221,16 @@ describe('time that runs out', () => {
     expect(row?.['last_error']).toContain('the handler did not end within 0.4 s');
   });
 
+  test('a schema that never settles is cut off too, and the attempt counts', async () => {
+    await store.ingest([inboxRow({ maxRetries: 0 })]);
+    const never = () => new Promise<never>(() => undefined);
+    const schema = { '~standard': { version: 1 as const, vendor: 'x', validate: never } };
+    const handling = handle(write, { deadline: Deadline.in(450), schema });
+    const report = await Promise.race([handling, sleep(3_000, 'it hangs')]);
+    expect(report).toMatchObject({ claimed: 1, handled: 0, failed: 1 });
+    expect((await states())[0]?.['last_error']).toContain('did not end within');
+  });
+
   test('one that was begun late is given back, uncounted', async () => {
     await store.ingest([inboxRow(), inboxRow(), inboxRow()]);
     const report = await handle(
