@@ -20,6 +20,29 @@ describe('names of tables', () => {
     expect(() => postgresNames({ outboxTable: 't', inboxTable: 't' })).toThrow(/"t"/);
   });
 
+  it('that Relaybox itself gives to something in the schema are refused', () => {
+    for (const outboxTable of [
+      'outbox_leases',
+      'inbox_receipts',
+      'relaybox_backfill',
+      'inbox_messages_relaybox_seq',
+      'ix_inbox_messages_ready',
+    ]) {
+      expect(() => postgresNames({ outboxTable })).toThrow(ConfigurationError);
+      expect(() => postgresNames({ outboxTable })).toThrow(`outboxTable is "${outboxTable}"`);
+    }
+    expect(() => postgresNames({ inboxTable: 'outbox_messages_archive' })).toThrow(/inboxTable/);
+    expect(postgresNames({ inboxTable: 'inbox_messages_archive' }).inbox).toContain('inbox_messages_archive');
+  });
+
+  it('that would end a quoted body of the migrations are refused; a dollar alone is not', () => {
+    for (const tag of ['$relaybox$', 'a$$b', '$body0$']) {
+      expect(() => postgresNames({ inboxTable: tag })).toThrow(/\$…\$/);
+      expect(() => postgresNames({ schema: tag })).toThrow(ConfigurationError);
+    }
+    expect(postgresNames({ inboxTable: "$&$'$`" }).inbox).toContain('$&');
+  });
+
   it('of indexes are cut to 63 bytes and stay different', () => {
     const [one, two] = ['a', 'b'].map((end) => `${'ü'.repeat(31)}${end}`);
     const kinds = ['ready', 'waiting', 'blocking'];

@@ -44,11 +44,7 @@ export function postgresNames(tables: PostgresTables = {}): Names {
     outboxTable: checked('outboxTable', tables.outboxTable ?? 'outbox_messages'),
     inboxTable: checked('inboxTable', tables.inboxTable ?? 'inbox_messages'),
   };
-  if (plain.outboxTable === plain.inboxTable) {
-    throw new ConfigurationError(
-      `outboxTable and inboxTable are both "${plain.outboxTable}": give each its own`,
-    );
-  }
+  refuseClashes(plain);
   const schema = quoted(plain.schema);
   const within = (table: string): string => `${schema}.${quoted(table)}`;
   const names = {
@@ -80,19 +76,43 @@ export function postgresNames(tables: PostgresTables = {}): Names {
       outbox_sequence_literal: outboxSequence.replaceAll("'", "''"),
       inbox_sequence: inboxSequence,
       inbox_sequence_literal: inboxSequence.replaceAll("'", "''"),
-      ...indexes('outbox_index', plain.outboxTable, [
-        'ready',
-        'waiting',
-        'blocking',
-        'claimed',
-        'failed',
-        'ended',
-      ]),
-      ...indexes('inbox_index', plain.inboxTable, ['identity', 'ready', 'waiting', 'key', 'failed', 'ended']),
+      ...indexes('outbox_index', plain.outboxTable, outboxIndexes),
+      ...indexes('inbox_index', plain.inboxTable, inboxIndexes),
       ...indexes('keys_index', 'inbox_keys', ['due', 'waiting']),
       ...indexes('receipts_index', 'inbox_receipts', ['age']),
     },
   };
+}
+
+const outboxIndexes = ['ready', 'waiting', 'blocking', 'claimed', 'failed', 'ended'];
+const inboxIndexes = ['identity', 'ready', 'waiting', 'key', 'failed', 'ended'];
+
+/** What Relaybox makes in the schema besides the two tables, whatever these are called. */
+const ownRelations = [
+  ...['outbox_leases', 'outbox_lanes', 'inbox_keys', 'inbox_lanes', 'inbox_receipts', 'relaybox_workers'],
+  ...['relaybox_schema_version', 'relaybox_backfill', 'relaybox_backfill_order'],
+  ...['due', 'waiting'].map((kind) => indexName('inbox_keys', kind)),
+  indexName('inbox_receipts', 'age'),
+];
+
+/** Tables, indexes and sequences share a schema's names. One that is taken would be skipped as there already. */
+function refuseClashes({ outboxTable, inboxTable }: Required<PostgresTables>): void {
+  const taken = new Set([
+    ...ownRelations,
+    ...outboxIndexes.map((kind) => indexName(outboxTable, kind)),
+    ...inboxIndexes.map((kind) => indexName(inboxTable, kind)),
+    derived('', outboxTable, '_archive'),
+    ...[outboxTable, inboxTable].map((table) => derived('', table, '_relaybox_seq')),
+  ]);
+  for (const [option, table] of Object.entries({ outboxTable, inboxTable })) {
+    if (!taken.has(table)) continue;
+    throw new ConfigurationError(
+      `${option} is "${table}", which is the name of another table, index or sequence that Relaybox makes: choose another`,
+    );
+  }
+  if (outboxTable === inboxTable) {
+    throw new ConfigurationError(`outboxTable and inboxTable are both "${outboxTable}": give each its own`);
+  }
 }
 
 /** The bucket's expression over the columns of one alias, for statements with several tables in sight. */
@@ -122,10 +142,11 @@ function derived(prefix: string, table: string, suffix: string): string {
 
 function checked(option: string, name: string): string {
   const bytes = Buffer.byteLength(name);
-  // Control characters and lone surrogates can't be names; braces would be read as a migration's placeholder.
-  if (bytes === 0 || bytes > MAX_BYTES || /[\p{C}{}]/u.test(name)) {
+  // Control characters and lone surrogates can't be names; braces would be read as a migration's placeholder, and
+  // `$tag$` as the end of a quoted body.
+  if (bytes === 0 || bytes > MAX_BYTES || /[\p{C}{}]|\$\w*\$/u.test(name)) {
     throw new ConfigurationError(
-      `${option} must be 1 to ${MAX_BYTES} bytes without control characters or braces, but is ${JSON.stringify(name)} (${bytes} bytes)`,
+      `${option} must be 1 to ${MAX_BYTES} bytes without control characters, braces or $…$, but is ${JSON.stringify(name)} (${bytes} bytes)`,
     );
   }
   return name;
