@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { SchemaError } from '../../message/errors.ts';
 import { seedIdentity } from './check.ts';
+import { sqlState } from './connection-errors.ts';
 import { appliedSteps, record, stepKey, versionTableSql } from './migration-record.ts';
 import { createdRelation, migrationSteps, type Step } from './migration-steps.ts';
 import type { Names } from './names.ts';
@@ -68,6 +69,8 @@ export async function migrate(
     await lock(client, names, options.waitSeconds ?? 60);
     await createSchema(client, names);
     return await run(client, names, options);
+  } catch (error) {
+    throw sqlState(error) === '42501' ? await rightMissing(client, names, error) : error;
   } finally {
     // Not back to the pool: the lock and the settings above go with the connection.
     client.release(true);
@@ -135,6 +138,23 @@ async function createSchema(client: pg.PoolClient, names: Names): Promise<void> 
   if (rows[0]?.version !== true) await client.query(versionTableSql(names));
 }
 
+/** What a login needs to migrate; that it owns tables which are there already is said by the server's own message. */
+async function rightMissing(client: pg.PoolClient, names: Names, cause: unknown): Promise<SchemaError> {
+  const { rows } = await client.query(
+    `SELECT quote_ident(current_user) AS login, quote_ident(current_database()) AS database,
+       to_regnamespace($1) IS NOT NULL AS schema`,
+    [names.schema],
+  );
+  const [{ login, database, schema } = { login: '<login>', database: '<database>', schema: true }] = rows;
+  const grant = schema
+    ? `GRANT USAGE, CREATE ON SCHEMA ${names.schema} TO ${login}`
+    : `GRANT CREATE ON DATABASE ${database} TO ${login}`;
+  return new SchemaError(
+    `the login ${login} may not migrate schema "${names.plain.schema}" (${(cause as Error).message}): run ${grant}, or migrate as the tables' owner`,
+    { cause },
+  );
+}
+
 async function applyInTransaction(
   client: pg.PoolClient,
   names: Names,
@@ -152,7 +172,8 @@ async function applyInTransaction(
       return;
     } catch (error) {
       await client.query('ROLLBACK');
-      if ((error as { code?: string }).code !== '55P03') throw stepFailed(step, error);
+      if (sqlState(error) === '42501') throw error;
+      if (sqlState(error) !== '55P03') throw stepFailed(step, error);
       if (performance.now() > until) {
         throw new SchemaError(
           `step "${stepKey(step)}" found no moment without a long transaction on its table in ${waitSeconds} s: run it again when that has ended`,
@@ -168,7 +189,7 @@ async function applyInPieces(client: pg.PoolClient, names: Names, step: Step): P
   try {
     for (const statement of step.statements) await apply(client, names, statement);
   } catch (error) {
-    throw stepFailed(step, error);
+    throw sqlState(error) === '42501' ? error : stepFailed(step, error);
   }
   await record(client, names, step.version, step.name);
 }

@@ -216,3 +216,28 @@ test('a login without rights to create anything can run it where nothing is miss
     `DROP OWNED BY relaybox_reader_${process.pid}; DROP ROLE relaybox_reader_${process.pid}`,
   );
 });
+
+test('a login that may not create is told the grant, and can migrate once it has it', async () => {
+  const role = `relaybox_weak_${process.pid}`;
+  await db.pool.query(`CREATE ROLE ${role} LOGIN PASSWORD 'weak'`);
+  const url = new URL(db.url);
+  url.username = role;
+  url.password = 'weak';
+  const pool = new pg.Pool({ connectionString: url.href, max: 1 });
+  const absent = fresh();
+  const there = fresh();
+  await db.pool.query(`CREATE SCHEMA ${there.schema}`);
+  try {
+    for (const names of [absent, there]) {
+      const error: unknown = await migrate(pool, names).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(SchemaError);
+      const { message } = error as SchemaError;
+      expect(message).toContain(`the login ${role} may not migrate schema "${names.plain.schema}"`);
+      await db.pool.query(/run (GRANT .* TO \S+),/.exec(message)?.[1] ?? 'SELECT no grant in the message');
+      expect((await migrate(pool, names)).pending).toEqual([]);
+    }
+  } finally {
+    await pool.end();
+    await db.pool.query(`DROP OWNED BY ${role} CASCADE; DROP ROLE ${role}`);
+  }
+});
