@@ -1,7 +1,6 @@
 import { Token } from 'aws-cdk-lib';
 import * as events from 'aws-cdk-lib/aws-events';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
-import { defaults } from '../../shared/delivery/defaults.ts';
 import type {
   DeploymentFacts,
   DestinationFacts,
@@ -55,11 +54,6 @@ export function deploymentFacts(relaybox: Relaybox, props: RelayboxProps): Deplo
 function functionsOf(relaybox: Relaybox): FunctionFacts[] {
   const { relay, maintain, migration } = relaybox;
   const none = { lease: { kind: 'none' }, maxConcurrency: undefined } as const;
-  const lease = {
-    kind: 'invocation',
-    minimumSeconds: defaults.messageLeaseSeconds,
-    marginSeconds: defaults.leaseMarginSeconds,
-  } as const;
   return [
     {
       ...functionOf(relay.function),
@@ -79,7 +73,7 @@ function functionsOf(relaybox: Relaybox): FunctionFacts[] {
       role: 'handler' as const,
       connections: handler.connections,
       maxConcurrency: undefined,
-      lease,
+      lease: { kind: 'invocation' as const, ...handler.lease },
     })),
     ...relaybox.producers.map((producer) => ({
       ...functionOf(producer.function),

@@ -56,6 +56,8 @@ export class Handler extends Construct {
   readonly maxConcurrency: number;
   /** The size of one instance's pool: what runs side by side, and one for the store. */
   readonly connections: number;
+  /** Its lease on a message, as its environment has it. */
+  readonly lease: { readonly minimumSeconds: number; readonly marginSeconds: number };
 
   constructor(scope: Construct, id: string, props: HandlerConstructProps) {
     super(scope, id);
@@ -64,6 +66,7 @@ export class Handler extends Construct {
     this.timeout = props.function?.timeout ?? props.timeout ?? Duration.seconds(30);
     this.maxConcurrency = props.maxConcurrency ?? 2;
     this.connections = (props.parallelism ?? defaults.parallelism) + 1;
+    this.lease = leaseOf(props.environment);
     this.wakeQueue = new WakeQueue(this, 'Wake', {
       functionTimeout: this.timeout,
       ...(props.wakeQueue && { queue: props.wakeQueue }),
@@ -90,6 +93,14 @@ export class Handler extends Construct {
       }),
     });
   }
+}
+
+function leaseOf(environment: HandlerProps['environment'] = {}): Handler['lease'] {
+  const seconds = (name: string, otherwise: number) => Number(environment[name] ?? otherwise);
+  return {
+    minimumSeconds: seconds('RELAYBOX_MESSAGE_LEASE_SECONDS', defaults.messageLeaseSeconds),
+    marginSeconds: seconds('RELAYBOX_LEASE_MARGIN_SECONDS', defaults.leaseMarginSeconds),
+  };
 }
 
 function codeOf({ messageType, entry, code, bundling }: HandlerConstructProps): lambda.Code {

@@ -45,7 +45,12 @@ export interface IngestProps {
   readonly inboxWakeQueueUrls: string;
 }
 
-const RETENTION = Duration.days(14);
+/**
+ * A week in the queue, two in the dead-letter queue, and a week again after a redrive: together less than the 30 days for
+ * which the inbox knows a message.
+ */
+const QUEUE_RETENTION = Duration.days(7);
+const DEAD_LETTER_RETENTION = Duration.days(14);
 
 /** An inbox's queue, and the function that stores what it brings, each message once. */
 export class Ingest extends Construct {
@@ -92,11 +97,14 @@ export class Ingest extends Construct {
 
   protected createQueue(): sqs.Queue {
     const common = { encryption: sqs.QueueEncryption.SQS_MANAGED, enforceSSL: true };
-    const deadLetterQueue = new sqs.Queue(this, 'DeadLetterQueue', { ...common, retentionPeriod: RETENTION });
+    const deadLetterQueue = new sqs.Queue(this, 'DeadLetterQueue', {
+      ...common,
+      retentionPeriod: DEAD_LETTER_RETENTION,
+    });
     return new sqs.Queue(this, 'Queue', {
       ...common,
       visibilityTimeout: Duration.seconds(this.timeout.toSeconds() * 6 + this.batchingWindow.toSeconds()),
-      retentionPeriod: RETENTION,
+      retentionPeriod: QUEUE_RETENTION,
       deadLetterQueue: { queue: deadLetterQueue, maxReceiveCount: 5 },
     });
   }

@@ -39,10 +39,15 @@ function endpointsOf(vpc: ec2.IVpc): readonly EndpointFacts[] | undefined {
     .filter((child) => child instanceof ec2.CfnVPCEndpoint)
     .filter((endpoint) => endpoint.vpcId === vpc.vpcId && endpoint.vpcEndpointType === 'Interface');
   const facts = made.flatMap((endpoint): EndpointFacts[] => {
-    const service = SERVICES.find((name) => endpoint.serviceName?.endsWith(`.${name}`));
+    const service = SERVICES.find((name) => isNamed(endpoint.serviceName, name));
     if (service === undefined) return [];
     const { privateDnsEnabled } = endpoint;
     return [{ service, privateDns: typeof privateDnsEnabled === 'boolean' ? privateDnsEnabled : undefined }];
   });
   return facts.length === 0 && !(vpc instanceof ec2.Vpc) ? undefined : facts;
+}
+
+/** `com.amazonaws.<region>.sqs`; where the region is a token, the CDK may write another one behind the name. */
+function isNamed(serviceName: string | undefined, name: AwsService): boolean {
+  return new RegExp(`\\.${name}(\\$\\{Token|$)`).test(serviceName ?? '');
 }
