@@ -1,8 +1,8 @@
 import { Duration } from 'aws-cdk-lib';
 import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as scheduler from 'aws-cdk-lib/aws-scheduler';
-import { LambdaInvoke } from 'aws-cdk-lib/aws-scheduler-targets';
 import { Construct } from 'constructs';
+import { FunctionTarget } from './function-target.ts';
 
 /** How a function is swept. */
 export interface SweepProps {
@@ -34,7 +34,7 @@ export class Sweep extends Construct {
     return new scheduler.Schedule(this, 'Schedule', {
       description: props.description,
       schedule: scheduler.ScheduleExpression.rate(props.interval),
-      target: new LambdaInvoke(props.function, {
+      target: new FunctionTarget(props.function, {
         retryAttempts: this.retryAttempts,
         maxEventAge: this.maxEventAge,
         input: scheduler.ScheduleTargetInput.fromObject({ sweep: true }),
