@@ -20,7 +20,7 @@ function check(queue: QueueFacts): Finding {
     return unknown(
       queue.id,
       'Whether the queue and its dead-letter queue are both FIFO, or both standard, is not known',
-      props.inboxQueueFacts('deadLetterQueue: { fifo }'),
+      props.inboxQueueFacts('fifo, deadLetterQueue: { fifo }'),
     );
   }
   const [kind, other] = [queue.fifo, dead.fifo].map((fifo) => (fifo ? 'FIFO' : 'standard'));

@@ -24,14 +24,14 @@ function check(inbox: InboxFacts): Finding {
     return unknown(
       subject,
       `What ${queue.id} retains, or whether it has a dead-letter queue, is not known; the inbox's retention of ${inbox.retentionDays} days must exceed it`,
-      props.inboxQueueFacts('retentionPeriod, deadLetterQueue'),
+      props.inboxQueueFacts('retention, deadLetterQueue | noDeadLetterQueue'),
     );
   }
   if (dead !== 'none' && dead.retentionSeconds === undefined) {
     return unknown(
       subject,
       `What the dead-letter queue ${dead.id} retains is not known; the inbox's retention of ${inbox.retentionDays} days must exceed it and more`,
-      props.inboxQueueFacts('deadLetterQueue: { retentionPeriod }'),
+      props.inboxQueueFacts('deadLetterQueue: { retention }'),
     );
   }
   const inQueue = queue.retentionSeconds;

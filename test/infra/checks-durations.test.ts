@@ -102,12 +102,12 @@ describe("the inbox's memory outlasts every redelivery", () => {
   });
 
   test.each([
-    ["the queue's", queue({ retentionSeconds: undefined }), 'retentionPeriod'],
+    ["the queue's", queue({ retentionSeconds: undefined }), 'retention'],
     ['whether there is a dead-letter queue', queue({ deadLetterQueue: undefined }), 'deadLetterQueue'],
     [
       "the dead-letter queue's",
       queue({ deadLetterQueue: deadLetterQueue({ retentionSeconds: undefined }) }),
-      'deadLetterQueue: { retentionPeriod }',
+      'deadLetterQueue: { retention }',
     ],
   ])('not knowing %s is unknown', (_, unknown, prop) => {
     const found = findingOf(

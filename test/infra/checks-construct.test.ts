@@ -1,0 +1,279 @@
+import {
+  Duration,
+  aws_ec2 as ec2,
+  aws_events as events,
+  aws_kms as kms,
+  aws_lambda as lambda,
+  aws_secretsmanager as secrets,
+  aws_sqs as sqs,
+} from 'aws-cdk-lib';
+import { describe, expect, test, vi } from 'vitest';
+import { Database, Destination } from '../../infra/index.ts';
+import { inline, type Parts, part, relayboxIn, saidOf } from './checked-app.ts';
+
+// The checks look at what the functions are, not at what is in them.
+vi.mock('../../infra/constructs/bundles.ts', async () => {
+  const { inline } = await import('./checked-app.ts');
+  return { bundle: () => inline };
+});
+
+/** An inbox's queue of the user's own. */
+function queue({ stack }: Parts, props: sqs.QueueProps = {}, maxReceiveCount = 5): sqs.Queue {
+  const fifo = props.fifo ? { fifo: true } : {};
+  const dead = new sqs.Queue(stack, 'Dead', { retentionPeriod: Duration.days(14), ...fifo });
+  return new sqs.Queue(stack, 'Incoming', {
+    visibilityTimeout: Duration.seconds(180),
+    deadLetterQueue: { queue: dead, maxReceiveCount },
+    ...props,
+  });
+}
+
+/** A VPC without a way out. */
+function isolated({ stack }: Parts): ec2.Vpc {
+  return new ec2.Vpc(stack, 'Isolated', {
+    natGateways: 0,
+    subnetConfiguration: [{ name: 'isolated', subnetType: ec2.SubnetType.PRIVATE_ISOLATED }],
+  });
+}
+
+/** A VPC of somebody else's. */
+function imported({ stack }: Parts): ec2.IVpc {
+  return ec2.Vpc.fromVpcAttributes(stack, 'Theirs', {
+    vpcId: 'vpc-0123456789abcdef0',
+    availabilityZones: ['eu-west-1a', 'eu-west-1b'],
+    privateSubnetIds: ['subnet-0123456789abcdef0', 'subnet-0123456789abcdef1'],
+    privateSubnetRouteTableIds: ['rtb-0123456789abcdef0', 'rtb-0123456789abcdef1'],
+  });
+}
+
+function inbox(of: sqs.IQueue) {
+  return { inboxes: [{ source: 'payments-service', queue: of }] };
+}
+
+test('a deployment with everything as we make it is said nothing against', () => {
+  const parts = part();
+  const relaybox = relayboxIn(parts, {
+    destinations: {
+      events: Destination.eventBus(new events.EventBus(parts.stack, 'Bus') as events.IEventBus, {
+        keyed: false,
+      }),
+    },
+  });
+  relaybox.addHandler('OrderPlaced', { messageType: 'order.placed', code: inline });
+  expect(saidOf(parts)).toBe('');
+});
+
+describe('each check fails the synth through the construct', () => {
+  test('lease', () => {
+    const parts = part();
+    relayboxIn(parts, { relay: { lease: Duration.seconds(10) } });
+    expect(saidOf(parts)).toContain('FAIL lease · App/Relaybox/Relay');
+  });
+
+  test("a handler's lease, where its environment shortens it", () => {
+    const parts = part();
+    relayboxIn(parts).addHandler('OrderPlaced', {
+      messageType: 'order.placed',
+      code: inline,
+      timeout: Duration.minutes(5),
+      environment: { RELAYBOX_LEASE_MARGIN_SECONDS: '1' },
+    });
+    expect(saidOf(parts)).toContain('FAIL lease · App/Relaybox/OrderPlaced');
+  });
+
+  test('visibility', () => {
+    const parts = part();
+    relayboxIn(parts, inbox(queue(parts, { visibilityTimeout: Duration.seconds(60) })));
+    expect(saidOf(parts)).toContain(
+      'The visibility timeout is 60 s, shorter than 6 × the timeout of App/Relaybox/Ingest-payments-service',
+    );
+  });
+
+  test('inbox-retention', () => {
+    const parts = part();
+    relayboxIn(parts, { maintenance: { inboxRetention: Duration.days(5) } });
+    expect(saidOf(parts)).toContain('FAIL inbox-retention · inbox of payments-service');
+  });
+
+  test('connections', () => {
+    const parts = part();
+    const database = Database.fromSecret(new secrets.Secret(parts.stack, 'S') as secrets.ISecret, {
+      databaseName: 'app',
+      hostname: 'db.internal',
+      maxConnections: 10,
+      vpc: parts.vpc,
+    });
+    relayboxIn(parts, { database });
+    expect(saidOf(parts)).toContain('more than 80 % of the 10 that the database allows = 8');
+  });
+
+  test('receive-count', () => {
+    const parts = part();
+    relayboxIn(parts, inbox(queue(parts, {}, 2)));
+    expect(saidOf(parts)).toContain('maxReceiveCount is 2, less than 5');
+  });
+
+  test('reserved-concurrency', () => {
+    const parts = part();
+    relayboxIn(parts, { relay: { reservedConcurrentExecutions: 1 } });
+    expect(saidOf(parts)).toContain('FAIL reserved-concurrency · App/Relaybox/Relay');
+  });
+
+  test('egress', () => {
+    const parts = part();
+    const vpc = isolated(parts);
+    relayboxIn(parts, { vpc: vpc as ec2.IVpc });
+    const said = saidOf(parts);
+    expect(said).toContain('SQS (to wake functions and to send to queues) cannot be reached');
+    expect(said).toContain('Secrets Manager');
+    expect(said).not.toContain('EventBridge (');
+  });
+
+  test('egress passes with the endpoints in place', () => {
+    const parts = part();
+    const vpc = isolated(parts);
+    vpc.addInterfaceEndpoint('Sqs', { service: ec2.InterfaceVpcEndpointAwsService.SQS });
+    vpc.addInterfaceEndpoint('Secrets', { service: ec2.InterfaceVpcEndpointAwsService.SECRETS_MANAGER });
+    relayboxIn(parts, { vpc: vpc as ec2.IVpc });
+    expect(saidOf(parts)).toBe('');
+  });
+
+  test('dead-letter-queue', () => {
+    const parts = part();
+    const incoming = queue(parts, { fifo: true });
+    const standard = new sqs.Queue(parts.stack, 'Standard');
+    (incoming.node.defaultChild as sqs.CfnQueue).redrivePolicy = {
+      deadLetterTargetArn: standard.queueArn,
+      maxReceiveCount: 5,
+    };
+    const facts = { deadLetterQueue: { fifo: false, maxReceiveCount: 5, retention: Duration.days(4) } };
+    relayboxIn(parts, {
+      inboxes: [{ source: 'payments-service', queue: incoming, queueFacts: facts }],
+    });
+    expect(saidOf(parts)).toContain('FAIL dead-letter-queue · App/Incoming');
+  });
+
+  test('handlers', () => {
+    const parts = part();
+    const relaybox = relayboxIn(parts);
+    relaybox.addHandler('One', { messageType: 'order.placed', code: inline });
+    relaybox.addHandler('Two', { messageType: 'order.placed', code: inline });
+    expect(saidOf(parts)).toContain('2 functions handle this type: App/Relaybox/One');
+  });
+
+  test('event-bus-key', () => {
+    const parts = part();
+    const bus = new events.EventBus(parts.stack, 'Bus', { kmsKey: new kms.Key(parts.stack, 'Key') });
+    relayboxIn(parts, {
+      destinations: {
+        events: Destination.eventBus(bus as events.IEventBus, { keyed: false, keyAllowsEvents: false }),
+      },
+    });
+    expect(saidOf(parts)).toContain('FAIL event-bus-key · destination events');
+  });
+
+  test('sweep-retries', () => {
+    const parts = part();
+    const fn = new lambda.Function(parts.stack, 'Own', {
+      code: inline,
+      handler: 'index.handler',
+      runtime: lambda.Runtime.NODEJS_24_X,
+      timeout: Duration.seconds(30),
+    });
+    relayboxIn(parts).addHandler('OrderPlaced', { messageType: 'order.placed', function: fn });
+    expect(saidOf(parts)).toContain('App/Own is invoked 2 times more after an error');
+  });
+});
+
+describe('what cannot be seen is said, not passed over', () => {
+  test('order is a warning, and the synth goes on', () => {
+    const parts = part();
+    relayboxIn(parts, {
+      destinations: { orders: Destination.queue(new sqs.Queue(parts.stack, 'Orders'), { keyed: true }) },
+    });
+    const said = saidOf(parts);
+    expect(said).toContain('WARNING order · destination orders');
+    expect(said).not.toContain('Validation failed');
+  });
+
+  test('everything imported is unknown in one list, each with its prop', () => {
+    const parts = part();
+    const vpc = imported(parts);
+    const theirs = sqs.Queue.fromQueueArn(parts.stack, 'Incoming', 'arn:aws:sqs:eu-west-1:111111111111:in');
+    const secret = secrets.Secret.fromSecretNameV2(parts.stack, 'Db', 'db');
+    const bus = events.EventBus.fromEventBusName(parts.stack, 'Bus', 'central');
+    relayboxIn(parts, {
+      database: Database.fromSecret(secret, { databaseName: 'app', hostname: 'db.internal', vpc }),
+      destinations: { events: Destination.eventBus(bus) },
+      ...inbox(theirs),
+    });
+    const said = saidOf(parts);
+    for (const check of [
+      'visibility',
+      'inbox-retention',
+      'connections',
+      'receive-count',
+      'egress',
+      'dead-letter-queue',
+      'event-bus-key',
+      'order',
+    ]) {
+      expect(said).toContain(`UNKNOWN ${check} ·`);
+    }
+    for (const prop of ['queueFacts', 'maxConnections', "egress: 'provided'", 'keyAllowsEvents', 'keyed']) {
+      expect(said).toContain(prop);
+    }
+  });
+
+  test('the props supply the facts, and nothing is left to say', () => {
+    const parts = part();
+    const vpc = imported(parts);
+    const theirs = sqs.Queue.fromQueueArn(parts.stack, 'Incoming', 'arn:aws:sqs:eu-west-1:111111111111:in');
+    const secret = secrets.Secret.fromSecretNameV2(parts.stack, 'Db', 'db');
+    const bus = events.EventBus.fromEventBusName(parts.stack, 'Bus', 'central');
+    relayboxIn(parts, {
+      egress: 'provided',
+      database: Database.fromSecret(secret, {
+        databaseName: 'app',
+        hostname: 'db.internal',
+        vpc,
+        maxConnections: 84,
+      }),
+      destinations: { events: Destination.eventBus(bus, { keyed: false, keyAllowsEvents: true }) },
+      inboxes: [
+        {
+          source: 'payments-service',
+          queue: theirs,
+          queueFacts: {
+            visibilityTimeout: Duration.minutes(3),
+            retention: Duration.days(4),
+            deadLetterQueue: { maxReceiveCount: 5, retention: Duration.days(14), fifo: false },
+            encryption: 'sqs',
+          },
+        },
+      ],
+    });
+    expect(saidOf(parts)).toBe('');
+  });
+
+  test('a producer whose concurrency nobody limits is unknown', () => {
+    const parts = part();
+    const fn = new lambda.Function(parts.stack, 'PlaceOrder', {
+      code: inline,
+      handler: 'index.handler',
+      runtime: lambda.Runtime.NODEJS_24_X,
+      vpc: parts.vpc,
+    });
+    relayboxIn(parts).grantProduce(fn);
+    expect(saidOf(parts)).toContain('UNKNOWN connections · App/PlaceOrder');
+  });
+
+  test('an accepted failure lets the synth pass, and its reason is shown', () => {
+    const parts = part();
+    relayboxIn(parts, {
+      maintenance: { inboxRetention: Duration.days(5) },
+      acceptedFindings: [{ check: 'inbox-retention', reason: 'the handlers are idempotent' }],
+    });
+    expect(saidOf(parts)).not.toContain('Validation failed');
+  });
+});
