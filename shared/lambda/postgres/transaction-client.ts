@@ -1,13 +1,10 @@
 import pg from 'pg';
 import { TransactionError } from '../../message/errors.ts';
 import type { LazyTransaction } from '../engine.ts';
+import { controlOf } from './control.ts';
 
 /** `tx` on PostgreSQL: a `pg` client as far as queries go, so that it can be given to an ORM. */
 export type PostgresTx = pg.PoolClient;
-
-/** What ends or begins a transaction. `ROLLBACK TO` a savepoint is the application's own affair. */
-const CONTROL =
-  /^(?:\s|--[^\n]*\n|\/\*.*?\*\/)*(begin|start\s+transaction|commit|end|abort|prepare\s+transaction|rollback(?!\s+(?:(?:work|transaction)\s+)?to\b))\b/is;
 
 /**
  * A client whose transaction begins at its first query, and can be ended by Relaybox alone. Being a `pg` client it can
@@ -41,17 +38,16 @@ export function transactionClient(transaction: LazyTransaction<PostgresTx>): Pos
 }
 
 async function run(transaction: LazyTransaction<PostgresTx>, args: readonly unknown[]): Promise<unknown> {
-  refuseControl(args[0]);
-  const tx = await transaction.client();
   const [first, values] = args;
+  refuseControl(typeof first === 'string' ? first : configOf(first).text);
+  const tx = await transaction.client();
   const bound = Array.isArray(values) ? values : undefined;
   // The config form goes through whole: `rowMode` and `types` are how ORMs ask for their rows.
   return typeof first === 'string' ? tx.query(first, bound) : tx.query(configOf(first), bound);
 }
 
-function refuseControl(first: unknown): void {
-  const text = typeof first === 'string' ? first : configOf(first).text;
-  const control = CONTROL.exec(text)?.[1];
+function refuseControl(text: string): void {
+  const control = controlOf(text);
   if (control === undefined) return;
   throw new TransactionError(
     `${control.toUpperCase()} was refused: Relaybox ends this transaction, so that the work and its messages go together. Use SAVEPOINT for a part of it, or throw to roll back`,
@@ -67,7 +63,11 @@ function configOf(first: unknown): pg.QueryConfig {
 
 /** A cursor or a stream: it is answered at once, and reads once it is submitted. */
 function submit(transaction: LazyTransaction<PostgresTx>, submittable: pg.Submittable): pg.Submittable {
-  transaction.client().then(
+  const begun = async (): Promise<PostgresTx> => {
+    if ('text' in submittable && typeof submittable.text === 'string') refuseControl(submittable.text);
+    return await transaction.client();
+  };
+  begun().then(
     (tx) => tx.query(submittable),
     (error: unknown) => {
       if ('handleError' in submittable && typeof submittable.handleError === 'function') {
