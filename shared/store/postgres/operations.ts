@@ -1,5 +1,6 @@
 import type { MaintenanceStore } from '../../operations/maintain.ts';
 import type { Operations } from '../../operations/operations.ts';
+import type { OutboxLeases } from '../operations/outbox-fates.ts';
 import type { Database } from './database.ts';
 import { type Names, type PostgresTables, postgresNames } from './names.ts';
 import { examine } from './operations/doctor.ts';
@@ -8,7 +9,6 @@ import { discard, requeue } from './operations/fate.ts';
 import { health } from './operations/health.ts';
 import { pause, resume } from './operations/lanes.ts';
 import { postgresMaintenance } from './operations/maintenance.ts';
-import type { OutboxLeases } from './operations/outbox-fate.ts';
 import { purge } from './operations/purge.ts';
 import type { OperationsSource } from './operations/session.ts';
 import { showMessage } from './operations/show.ts';

@@ -1,4 +1,5 @@
-import type { DoctorResponse, Finding, Severity } from '../../../operations/responses.ts';
+import type { DoctorResponse } from '../../../operations/responses.ts';
+import { type CheckOf, examineBy } from '../../operations/examine.ts';
 import type { Names } from '../names.ts';
 import { lanesChecks } from './doctor-lanes.ts';
 import { serverChecks } from './doctor-server.ts';
@@ -11,36 +12,10 @@ export interface DoctorContext {
   readonly names: Names;
 }
 
-/** One check: its name in the findings, and what it finds. No finding means that nothing is wrong. */
-export interface Check {
-  readonly check: string;
-  readonly look: (context: DoctorContext) => Promise<readonly Omit<Finding, 'check'>[]>;
-}
+/** One check on PostgreSQL. */
+export type Check = CheckOf<DoctorContext>;
 
-const severities: readonly Severity[] = ['ok', 'unknown', 'warning', 'problem'];
-
-/** Runs every check by itself, so that one which may not look hides nothing. */
+/** Runs every check. */
 export async function examine(context: DoctorContext): Promise<DoctorResponse> {
-  const findings: Finding[] = [];
-  for (const { check, look } of [...serverChecks, ...tableChecks, ...lanesChecks]) {
-    const found = await look(context).catch((error: unknown) => [unknown(error)]);
-    const list = found.length > 0 ? found : [{ severity: 'ok' as const, what: 'nothing found', todo: '' }];
-    findings.push(...list.map((finding) => ({ check, ...finding })));
-  }
-  const worst = Math.max(...findings.map(({ severity }) => severities.indexOf(severity)));
-  const rank = ({ severity }: Finding): number => severities.indexOf(severity);
-  return {
-    command: 'doctor',
-    worst: severities[worst] ?? 'ok',
-    findings: [...findings].sort((a, b) => rank(b) - rank(a)),
-  };
-}
-
-function unknown(error: unknown): Omit<Finding, 'check'> {
-  const reason = error instanceof Error ? error.message : String(error);
-  return {
-    severity: 'unknown',
-    what: `could not look: ${reason}`,
-    todo: 'run the doctor as a user that may, or with "relaybox migrate --check" see what is missing',
-  };
+  return await examineBy([...serverChecks, ...tableChecks, ...lanesChecks], context);
 }

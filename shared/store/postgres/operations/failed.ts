@@ -1,68 +1,21 @@
-import { decodeCursor, encodeCursor } from '../../../operations/cursor.ts';
 import type { RequestOf } from '../../../operations/operations.ts';
-import type { Box, LaneName } from '../../../operations/requests.ts';
-import type { FailedMessage, FailedResponse } from '../../../operations/responses.ts';
+import type { FailedResponse } from '../../../operations/responses.ts';
+import { failedPage, laneValues, placeValues } from '../../operations/failed-page.ts';
 import type { Names } from '../names.ts';
 import { failedInbox, failedOutbox } from '../sql/operations-messages.ts';
-import { inTransaction, type OperationsSource, type Row, reading, rowsOf } from './session.ts';
+import { inTransaction, type OperationsSource, reading, rowsOf } from './session.ts';
 
-/** One page of Failed rows. Nothing of a row is parsed, so that no row can hide the others. */
+/** One page of Failed rows. */
 export async function listFailed(
   source: OperationsSource,
   names: Names,
   request: RequestOf<'failed'>,
 ): Promise<FailedResponse> {
-  const { box, lane, limit, after } = request;
   // One more than asked for tells whether there is a next page.
-  const values = [...laneValues(box, lane), ...placeValues(box, after), limit + 1];
-  const sql = box === 'outbox' ? failedOutbox(names) : failedInbox(names);
+  const values = [...laneValues(request), ...placeValues(request), request.limit + 1];
+  const sql = request.box === 'outbox' ? failedOutbox(names) : failedInbox(names);
   const rows = await inTransaction(source, reading, async (client) =>
     rowsOf(await client.query(sql, values)),
   );
-  const messages = rows.slice(0, limit).map((row) => failedMessage(box, row));
-  const last = messages.at(-1);
-  return {
-    command: 'failed',
-    messages,
-    next: rows.length > limit && last !== undefined ? encodeCursor(placeOf(last)) : null,
-  };
-}
-
-function laneValues(box: Box, lane: LaneName | null): readonly (string | null)[] {
-  if (lane === null) return box === 'outbox' ? [null] : [null, null];
-  return lane.box === 'outbox' ? [lane.destination] : [lane.consumer, lane.messageType];
-}
-
-function placeValues(box: Box, after: string | null): readonly (string | null)[] {
-  const parts = box === 'outbox' ? 2 : 3;
-  return after === null ? new Array<null>(parts).fill(null) : decodeCursor(after, parts);
-}
-
-function placeOf({ lane, id }: FailedMessage): readonly string[] {
-  return lane.box === 'outbox' ? [lane.destination, id] : [lane.consumer, lane.messageType, id];
-}
-
-function failedMessage(box: Box, row: Row): FailedMessage {
-  return {
-    id: row.text('id'),
-    lane: laneOf(box, row),
-    messageType: row.text('message_type'),
-    source: row.textOrNull('source'),
-    externalMessageId: row.textOrNull('external_message_id'),
-    partitionKey: row.textOrNull('partition_key'),
-    correlationId: row.textOrNull('correlation_id'),
-    retryCount: row.number('retry_count'),
-    maxRetries: row.number('max_retries'),
-    createdAt: row.text('created_at'),
-    failedAt: row.textOrNull('ended_at'),
-    blocksKey: row.flag('blocks_key'),
-    lastError: row.textOrNull('last_error'),
-  };
-}
-
-/** The lane of a row that has its box's columns. */
-export function laneOf(box: Box, row: Row): LaneName {
-  return box === 'outbox'
-    ? { box, destination: row.text('destination') }
-    : { box, consumer: row.text('consumer'), messageType: row.text('message_type') };
+  return failedPage(request, rows);
 }

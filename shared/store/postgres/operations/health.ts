@@ -1,58 +1,23 @@
-import { isUnhandled, laneLabel } from '../../../operations/maintain.ts';
 import type { RequestOf } from '../../../operations/operations.ts';
-import type { HealthCheck, HealthResponse } from '../../../operations/responses.ts';
+import type { HealthResponse } from '../../../operations/responses.ts';
+import { healthBy } from '../../operations/health-checks.ts';
 import { checkSchema } from '../check.ts';
 import { relayAges } from '../sql/operations-maintain.ts';
 import type { DoctorContext } from './doctor.ts';
 import { rowsOf } from './session.ts';
 import { readStatus } from './status.ts';
 
-/** Ready or not, from what the database shows: not whether a process answers, but whether messages flow. */
-export async function health(context: DoctorContext, request: RequestOf<'health'>): Promise<HealthResponse> {
-  const checks = [
-    await attempt('schema', () => schema(context)),
-    await attempt('flow', () => flow(context, request.oldestDueSeconds)),
-    await attempt('cycle', () => cycle(context, request.staleSeconds)),
-  ];
-  return { command: 'health', ready: checks.every(({ ok }) => ok), checks };
-}
-
-type Answer = Omit<HealthCheck, 'name'>;
-
-async function attempt(name: string, look: () => Promise<Answer>): Promise<HealthCheck> {
-  try {
-    return { name, ...(await look()) };
-  } catch (error) {
-    return { name, ok: false, detail: error instanceof Error ? error.message : String(error) };
-  }
-}
-
-/** Throws where something is missing, with what it is. */
-async function schema({ source, names }: DoctorContext): Promise<Answer> {
-  const { version } = await checkSchema(source, names);
-  return { ok: true, detail: `version ${version}, and the rights that go with it` };
-}
-
-/** A lane that a person has paused is no fault; one that a breaker holds open is one as soon as it is late. */
-async function flow({ source, names }: DoctorContext, oldestDueSeconds: number): Promise<Answer> {
-  const { lanes } = await readStatus(source, names);
-  const late = lanes.filter(
-    (lane) => lane.state !== 'paused' && (lane.oldestDueSeconds ?? 0) > oldestDueSeconds,
+/** Ready or not, from what the database shows. */
+export async function health(
+  { source, names }: DoctorContext,
+  request: RequestOf<'health'>,
+): Promise<HealthResponse> {
+  return await healthBy(
+    {
+      checkSchema: () => checkSchema(source, names),
+      status: () => readStatus(source, names),
+      relayAges: async () => rowsOf(await source.query(relayAges(names))),
+    },
+    request,
   );
-  if (late.length === 0) return { ok: true, detail: `no due message is older than ${oldestDueSeconds} s` };
-  const said = late.map((lane) => {
-    const why = lane.state === 'open' ? ', unavailable' : isUnhandled(lane) ? ', no handler' : '';
-    return `${laneLabel(lane.lane)}: ${lane.oldestDueSeconds} s${why}`;
-  });
-  return { ok: false, detail: `oldest due message: ${said.join('; ')}` };
-}
-
-async function cycle({ source, names }: DoctorContext, staleSeconds: number): Promise<Answer> {
-  const [freshest] = rowsOf(await source.query(relayAges(names)));
-  if (freshest === undefined) return { ok: false, detail: 'no relay has ever reported a successful cycle' };
-  const age = freshest.number('age');
-  return {
-    ok: age <= staleSeconds,
-    detail: `the last successful cycle, of ${freshest.text('worker')}, was ${age} s ago (limit ${staleSeconds} s)`,
-  };
 }

@@ -1,8 +1,15 @@
+import type { Fates } from '../../operations/fates.ts';
+import {
+  decideInbox,
+  discardInboxRefusal,
+  type InboxDecisions,
+  type LocatedInbox,
+  requeueInboxRefusal,
+} from '../../operations/inbox-fates.ts';
 import type { Database } from '../database.ts';
 import type { Names } from '../names.ts';
 import { lockKeysOfRows, refreshKeys } from '../sql/inbox-keys.ts';
 import { discardInbox, locateInbox, requeueInbox } from '../sql/operations-inbox.ts';
-import type { Fates } from './outbox-fate.ts';
 import { inTransaction, type OperationsSource, rowsOf, writing } from './session.ts';
 
 /** What a decision about inbox rows needs. */
@@ -11,27 +18,21 @@ export interface InboxContext {
   readonly names: Names;
 }
 
-/** Rows per transaction: the keys of a batch are locked together, and handlers wait for that. */
-const batchRows = 50;
-
-interface Located {
-  readonly id: string;
-  readonly state: number;
-  readonly running: boolean;
-}
-
-type Refusal = (row: Located) => string | undefined;
-
 /** Failed → Pending; a key that was blocked goes on with it. One that could not be read is read again by ingest. */
 export async function requeueInboxRows(
   context: InboxContext,
   ids: readonly string[],
   options: { readonly dryRun: boolean },
 ): Promise<Fates> {
-  return await decide(context, ids, options, requeueRefusal, async (client, some) => {
-    const rows = rowsOf(await client.query(requeueInbox(context.names), [some]));
-    return rows.map((row) => row.text('id'));
-  });
+  return await decideInbox(
+    decisions(context, async (client, some) => {
+      const rows = rowsOf(await client.query(requeueInbox(context.names), [some]));
+      return rows.map((row) => row.text('id'));
+    }),
+    ids,
+    options,
+    requeueInboxRefusal,
+  );
 }
 
 /** Unfinished or Failed → Discarded, unless a handler has it; its key goes on without it. */
@@ -40,17 +41,32 @@ export async function discardInboxRows(
   ids: readonly string[],
   options: { readonly dryRun: boolean; readonly lastError: string },
 ): Promise<Fates> {
-  return await decide(context, ids, options, discardRefusal, async (client, some) => {
-    const rows = rowsOf(await client.query(discardInbox(context.names), [some, options.lastError]));
-    return rows.map((row) => row.text('id'));
-  });
+  return await decideInbox(
+    decisions(context, async (client, some) => {
+      const rows = rowsOf(await client.query(discardInbox(context.names), [some, options.lastError]));
+      return rows.map((row) => row.text('id'));
+    }),
+    ids,
+    options,
+    discardInboxRefusal,
+  );
 }
 
-/** Rows of the inbox among the ids. */
+function decisions(
+  context: InboxContext,
+  change: (client: Database, ids: readonly string[]) => Promise<readonly string[]>,
+): InboxDecisions {
+  return {
+    locate: (ids) => locateInboxRows(context, ids),
+    change: (ids) => withKeys(context, ids, (client) => change(client, ids)),
+    isLockTrouble,
+  };
+}
+
 async function locateInboxRows(
   { source, names }: InboxContext,
   ids: readonly string[],
-): Promise<readonly Located[]> {
+): Promise<readonly LocatedInbox[]> {
   return rowsOf(await source.query(locateInbox(names), [ids])).map((row) => ({
     id: row.text('id'),
     state: row.number('state'),
@@ -100,59 +116,4 @@ export interface Keys {
 export function isLockTrouble(error: unknown): boolean {
   const code = (error as { readonly code?: unknown } | null)?.code;
   return code === '55P03' || code === '40P01';
-}
-
-async function decide(
-  context: InboxContext,
-  ids: readonly string[],
-  options: { readonly dryRun: boolean },
-  refusal: Refusal,
-  change: (client: Database, ids: readonly string[]) => Promise<readonly string[]>,
-): Promise<Fates> {
-  const rows = await locateInboxRows(context, ids);
-  const refused = new Map<string, string>();
-  const wanted: string[] = [];
-  for (const row of rows) {
-    const reason = refusal(row);
-    if (reason === undefined) wanted.push(row.id);
-    else refused.set(row.id, reason);
-  }
-  const changed = new Set(options.dryRun ? wanted : []);
-  if (!options.dryRun) {
-    const apply = async (some: readonly string[]): Promise<void> => {
-      try {
-        for (const id of await withKeys(context, some, (client) => change(client, some))) changed.add(id);
-      } catch (error) {
-        if (!isLockTrouble(error)) throw error;
-        // One row in somebody's hands must not hold up the others.
-        if (some.length > 1) for (const id of some) await apply([id]);
-        else refused.set(some[0] ?? '', 'a handler is just ending it or its key; try again');
-      }
-    };
-    for (let at = 0; at < wanted.length; at += batchRows) await apply(wanted.slice(at, at + batchRows));
-  }
-  const left = wanted.filter((id) => !changed.has(id) && !refused.has(id));
-  const now = new Map(
-    (left.length > 0 ? await locateInboxRows(context, left) : []).map((row) => [row.id, row]),
-  );
-  for (const id of left) {
-    const row = now.get(id);
-    refused.set(id, (row && refusal(row)) ?? 'it changed meanwhile; look at it and try again');
-  }
-  return {
-    changed: wanted.filter((id) => changed.has(id)).map((id) => ({ id, box: 'inbox' })),
-    refused: [...refused].map(([id, reason]) => ({ id, reason })),
-  };
-}
-
-function requeueRefusal({ state }: Located): string | undefined {
-  if (state === 3) return undefined;
-  if (state === 4) return 'it is Discarded, which is final; have it sent anew where it is wanted after all';
-  return state === 2 ? 'it is handled already' : 'it is not Failed: it will be handled without this';
-}
-
-function discardRefusal({ state, running }: Located): string | undefined {
-  if (state === 4) return 'it is Discarded already';
-  if (state === 2) return 'it is handled already';
-  return running ? 'a handler has it, until it ends or its lease runs out; try again then' : undefined;
 }

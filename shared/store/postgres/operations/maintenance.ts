@@ -1,5 +1,6 @@
 import type { Deadline } from '../../../delivery/deadline.ts';
 import type { MaintenanceStore } from '../../../operations/maintain.ts';
+import { withBuckets } from '../../operations/outbox-fates.ts';
 import type { Names } from '../names.ts';
 import { lockKeys as lockGivenKeys } from '../sql/inbox-keys.ts';
 import {
@@ -11,7 +12,7 @@ import {
 } from '../sql/operations-maintain.ts';
 import { orphanedKeys, releaseFollowers } from '../sql/operations-outbox.ts';
 import { isLockTrouble, refresh, withKeys } from './inbox-fate.ts';
-import { type OutboxContext, withBuckets } from './outbox-fate.ts';
+import type { OutboxContext } from './outbox-fate.ts';
 import { removeEnded } from './purge.ts';
 import { inTransaction, type OperationsSource, type Row, reading, rowsOf, writing } from './session.ts';
 import { readStatus } from './status.ts';

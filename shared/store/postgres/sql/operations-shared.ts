@@ -1,5 +1,6 @@
-/** How far figures count. One more is read, to know that there are more. */
-export const countLimit = 10_000;
+import { countLimit } from '../../../operations/limits.ts';
+
+export { countLimit } from '../../../operations/limits.ts';
 
 /** The limit of a scan that is counted. */
 export const scanLimit = countLimit + 1;

@@ -1,0 +1,41 @@
+import type { RequestOf } from '../../operations/operations.ts';
+import type { Selection } from '../../operations/requests.ts';
+import type { Changed, FailedResponse, Refused } from '../../operations/responses.ts';
+
+/** Outcomes of a decision about some rows. */
+export interface Fates {
+  readonly changed: readonly Changed[];
+  readonly refused: readonly Refused[];
+}
+
+/** Decides about the rows of a selection: by id in whichever box they are, or a page of a lane's Failed ones. */
+export async function bySelection(
+  listFailed: (request: RequestOf<'failed'>) => Promise<FailedResponse>,
+  select: Selection,
+  decide: {
+    readonly outbox: (ids: readonly string[]) => Promise<Fates>;
+    readonly inbox: (ids: readonly string[]) => Promise<Fates>;
+  },
+): Promise<Fates & { readonly next: string | null }> {
+  if ('lane' in select) {
+    const { lane, limit, after } = select;
+    const page = await listFailed({
+      command: 'failed',
+      box: lane.box,
+      lane,
+      limit,
+      after,
+    });
+    const decided = await decide[lane.box](page.messages.map(({ id }) => id));
+    return { ...decided, next: page.next };
+  }
+  const outbox = await decide.outbox(select.ids);
+  const inbox = await decide.inbox(select.ids);
+  const changed = [...outbox.changed, ...inbox.changed];
+  const refused = [...outbox.refused, ...inbox.refused];
+  const seen = new Set([...changed, ...refused].map(({ id }) => id));
+  const missing = select.ids
+    .filter((id) => !seen.has(id))
+    .map((id) => ({ id, reason: 'there is no such message, in the outbox or the inbox' }));
+  return { changed, refused: [...refused, ...missing], next: null };
+}
