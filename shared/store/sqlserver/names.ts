@@ -69,8 +69,6 @@ export function sqlServerNames(tables: SqlServerTables = {}): Names {
     version: within('RelayboxSchemaVersion'),
     plain,
   };
-  const constraint = (prefix: string, table: string, kind: string): string =>
-    quoted(derived(prefix, table, `_${kind}`));
   return {
     ...names,
     placeholders: {
@@ -89,7 +87,9 @@ export function sqlServerNames(tables: SqlServerTables = {}): Names {
       backfill: within('RelayboxBackfill'),
       binary: BINARY,
       key_bucket: keyBucket('[PartitionKey]'),
-      inbox_digest: inboxDigest("ISNULL([Consumer], N'')", '[Source]', '[ExternalMessageId]'),
+      inbox_identity: inboxDigest("ISNULL([Consumer], N'')", '[Source]', '[ExternalMessageId]'),
+      inbox_key: inboxKeyDigest("ISNULL([Consumer], N'')", '[Source]', '[PartitionKey]'),
+      inbox_lane: inboxLaneDigest("ISNULL([Consumer], N'')", '[MessageType]'),
       // The names as text, for OBJECT_ID and the catalog's views.
       schema_literal: literal(plain.schema),
       ...Object.fromEntries(
@@ -111,19 +111,22 @@ export function sqlServerNames(tables: SqlServerTables = {}): Names {
         ).map(([name, quotedName]) => [`${name}_literal`, literal(quotedName)]),
       ),
       ...indexes('outbox_index', plain.outboxTable, ['due', 'key', 'ended', 'order']),
-      ...indexes('inbox_index', plain.inboxTable, ['identity', 'due', 'key', 'failed', 'ended', 'order']),
-      ...indexes('keys_index', 'InboxKeys', ['due']),
+      ...indexes('inbox_index', plain.inboxTable, [
+        'identity',
+        'ready',
+        'waiting',
+        'key',
+        'failed',
+        'ended',
+        'order',
+      ]),
+      ...indexes('keys_index', 'InboxKeys', ['due', 'waiting']),
       ...indexes('receipts_index', 'InboxReceipts', ['age']),
-      outbox_pk: constraint('PK_', plain.outboxTable, 'relaybox'),
-      inbox_pk: constraint('PK_', plain.inboxTable, 'relaybox'),
-      outbox_check_bucket: constraint('CK_', plain.outboxTable, 'bucket'),
-      outbox_default_sequence: constraint('DF_', plain.outboxTable, 'sequence'),
-      outbox_default_bucket: constraint('DF_', plain.outboxTable, 'bucket'),
-      outbox_default_held: constraint('DF_', plain.outboxTable, 'held'),
-      inbox_default_sequence: constraint('DF_', plain.inboxTable, 'sequence'),
-      inbox_default_consumer: constraint('DF_', plain.inboxTable, 'consumer'),
-      inbox_default_lost_leases: constraint('DF_', plain.inboxTable, 'lost_leases'),
-      inbox_default_held: constraint('DF_', plain.inboxTable, 'held'),
+      ...constraints(plain.outboxTable, 'outbox', within),
+      ...constraints(plain.inboxTable, 'inbox', within),
+      outbox_archive_pk: quoted(derived('PK_', plain.outboxTable, '_archive')),
+      // Indexes beside running writers are not for every edition; the runner says otherwise where it is one that can.
+      online: 'ONLINE = OFF',
     },
   };
 }
@@ -157,6 +160,21 @@ export function sameText(column: string, other: string): string {
   return `(${column} = ${other} AND ${column} COLLATE ${BINARY} = ${other} AND DATALENGTH(${column}) = DATALENGTH(${other}))`;
 }
 
+/** The lane of an inbox message, a digest of consumer and message type, over expressions of both. */
+export function inboxLaneDigest(consumer: string, messageType: string): string {
+  return `CONVERT(BINARY(32), HASHBYTES('SHA2_256', ${measured(consumer, 400)} + ${measured(messageType, 400)}))`;
+}
+
+/** An outbox row's bucket, of one alias. It is stored: an index over a computed column would make demands on every writer's session. */
+export function bucketOf(alias?: string): string {
+  return alias === undefined ? '[Bucket]' : `${alias}.[Bucket]`;
+}
+
+/** A GUID as the rest of Relaybox writes it: SQL Server's own text is in capitals. */
+export function guidText(expression: string): string {
+  return `LOWER(CONVERT(NVARCHAR(36), ${expression}))`;
+}
+
 /** Puts a text expression under code-point comparison: two columns of different collations can't be compared as they are. */
 export function binary(expression: string): string {
   return `${expression} COLLATE ${BINARY}`;
@@ -179,6 +197,28 @@ export function literal(text: string): string {
 
 function measured(text: string, bytes: number): string {
   return `CONVERT(BINARY(2), CONVERT(SMALLINT, DATALENGTH(${text}))) + CONVERT(VARBINARY(${bytes}), ${text})`;
+}
+
+const constraintKinds = {
+  outbox: ['pk', 'check_bucket', 'default_sequence', 'default_bucket', 'default_held'],
+  inbox: ['pk', 'default_sequence', 'default_consumer', 'default_lost_leases', 'default_held'],
+} as const;
+
+/** Constraints are named, since a migration must find them again. Their names are the schema's, not the table's. */
+function constraints(
+  table: string,
+  prefix: keyof typeof constraintKinds,
+  within: (name: string) => string,
+): Record<string, string> {
+  return Object.fromEntries(
+    constraintKinds[prefix].flatMap((kind) => {
+      const name = derived('RB_', table, `_${kind}`);
+      return [
+        [`${prefix}_${kind}`, quoted(name)],
+        [`${prefix}_${kind}_literal`, literal(within(name))],
+      ];
+    }),
+  );
 }
 
 function indexes(prefix: string, table: string, kinds: readonly string[]): Record<string, string> {
