@@ -1,6 +1,9 @@
 import { storable } from '../message/text.ts';
+import { withoutSecrets } from './secrets.ts';
 
 const CAUSES = 3;
+/** A huge text isn't searched as a whole: what is kept of it is far less. */
+const SEARCHED = 20_000;
 
 /**
  * What a person needs of an error, for a column or a log: names, messages and causes, no stack, storable, and without
@@ -14,7 +17,8 @@ export function errorText(error: unknown): string {
     current = causeOf(current);
   }
   return storable(
-    withoutSecrets(parts.join(' ← ')) || `nothing was thrown (${error === null ? 'null' : typeof error})`,
+    withoutSecrets(parts.join(' ← ').slice(0, SEARCHED)) ||
+      `nothing was thrown (${error === null ? 'null' : typeof error})`,
   );
 }
 
@@ -39,24 +43,4 @@ function described(error: unknown): string {
   } catch {
     return `something that can't be described (${typeof error})`;
   }
-}
-
-const secrets: readonly [RegExp, string][] = [
-  // Credentials in a URL.
-  [/([a-z][a-z0-9+.-]*:\/\/)[^\s/@]+@/gi, '$1***@'],
-  // name=value and "name": "value", as drivers and services quote their settings.
-  [
-    /(["']?\b(?:password|passwd|pwd|secret|secret_?access_?key|client_?secret|api_?key|access_?token|session_?token|authorization|x-amz-security-token|x-amz-signature|x-amz-credential)["']?\s*[=:]\s*)("[^"]*"|'[^']*'|(?:(?:bearer|basic)\s+)?[^\s,;&"']+)/gi,
-    '$1***',
-  ],
-  [/\b(bearer|basic)\s+[a-z0-9+/._~=-]{8,}/gi, '$1 ***'],
-  // Access key ids of AWS.
-  [/\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g, '***'],
-];
-
-function withoutSecrets(text: string): string {
-  // A huge text isn't searched as a whole: what is kept of it is far less.
-  let clean = text.slice(0, 20_000);
-  for (const [pattern, instead] of secrets) clean = clean.replace(pattern, instead);
-  return clean;
 }
