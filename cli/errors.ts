@@ -1,4 +1,11 @@
-import { ConfigurationError, DatabaseUnavailable, RelayboxError } from '../shared/message/errors.ts';
+import { CommanderError } from 'commander';
+import { withoutSecrets } from '../shared/delivery/secrets.ts';
+import {
+  ConfigurationError,
+  DatabaseUnavailable,
+  RelayboxError,
+  SchemaError,
+} from '../shared/message/errors.ts';
 import { RequestRefused } from '../shared/operations/errors.ts';
 import { printable } from './output.ts';
 
@@ -22,31 +29,59 @@ export class FunctionFailed extends RelayboxError {
 
 /** What a script is told about an error. */
 export function exitCodeOf(error: unknown): number {
-  if (error instanceof UsageError || error instanceof RequestRefused || error instanceof ConfigurationError) {
-    return exit.usage;
-  }
-  if (error instanceof FunctionUnreachable || error instanceof DatabaseUnavailable || isLoginTrouble(error)) {
-    return exit.unreachable;
-  }
+  if (usage.some((kind) => error instanceof kind)) return exit.usage;
+  if (error instanceof FunctionUnreachable || error instanceof DatabaseUnavailable) return exit.unreachable;
   return exit.finding;
 }
 
-/** Says to a person what went wrong; with `json` to a script too. Never shows a password that a URL may hold. */
-export function report(error: unknown, json: boolean): void {
-  const message = masked(error instanceof Error ? error.message : String(error));
-  process.stderr.write(`relaybox: ${printable(message)}\n`);
-  if (!json) return;
+const usage = [UsageError, RequestRefused, ConfigurationError, CommanderError];
+
+/** Says to a person what went wrong. Never shows a password that a URL may hold. */
+export function report(error: unknown): void {
+  process.stderr.write(`relaybox: ${printable(messageOf(error))}\n`);
+}
+
+/** Says the same to a script. */
+export function reportJson(error: unknown): void {
   const code = error instanceof RelayboxError ? error.code : 'RELAYBOX_UNEXPECTED';
-  process.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`);
+  process.stdout.write(`${JSON.stringify({ error: { code, message: messageOf(error) } })}\n`);
 }
 
-/** Takes the password out of every URL in a text. */
-export function masked(text: string): string {
-  return text.replaceAll(/([a-z][a-z0-9+.-]*:\/\/[^\s:/@]*):[^\s/@]*@/gi, '$1:***@');
+/** What the parser of the command line found wrong, as an error of ours. */
+export function usageError({ code, message }: CommanderError): UsageError {
+  return new UsageError(
+    code === 'commander.help' ? 'name a command: see --help' : message.replace(/^error: /, ''),
+  );
 }
 
-/** No login, no such database, no more connections: the server answered, and let nobody in. */
-function isLoginTrouble(error: unknown): boolean {
-  const code = (error as { readonly code?: unknown } | null)?.code;
-  return typeof code === 'string' && /^(28P01|28000|3D000|53300|57P03)$/.test(code);
+/** The server's refusals that have a code of ours, so that a script need not know SQLSTATEs. */
+export function withCode(error: unknown): unknown {
+  if (error instanceof RelayboxError || !(error instanceof Error)) return error;
+  const { code } = error as { readonly code?: unknown };
+  // No login, no such database, no more connections: the server answered, and let nobody in.
+  if (isOneOf(code, '28P01', '28000', '3D000', '53300', '57P03')) {
+    return new DatabaseUnavailable(`the database let nobody in: ${error.message}`, { cause: error });
+  }
+  // No such table, or schema, or column.
+  if (isOneOf(code, '42P01', '3F000', '42703')) {
+    return new SchemaError(
+      `the tables are not there as they must be (${error.message}): run "relaybox migrate", and check --schema and the tables' names`,
+      { cause: error },
+    );
+  }
+  if (code === '42501') {
+    return new SchemaError(
+      `the login lacks a right (${error.message}): "relaybox migrate --check" names the grants`,
+      { cause: error },
+    );
+  }
+  return error;
+}
+
+function isOneOf(code: unknown, ...codes: readonly string[]): boolean {
+  return typeof code === 'string' && codes.includes(code);
+}
+
+function messageOf(error: unknown): string {
+  return withoutSecrets(error instanceof Error ? error.message : String(error));
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** `relaybox`: the operators' command. Its exit code is for scripts: 0 well, 1 a finding, 2 wrong usage, 3 out of reach. */
 import { CommanderError } from 'commander';
-import { exitCodeOf, report } from './errors.ts';
+import { exitCodeOf, report, reportJson, usageError } from './errors.ts';
 import { makeProgram } from './program.ts';
 
 // Whoever reads us may have seen enough (`| head`).
@@ -13,10 +13,12 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 try {
   await makeProgram().parseAsync(process.argv);
 } catch (error) {
-  // Commander has said what is wrong, or printed the help, itself.
-  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+  const json = process.argv.includes('--json');
+  if (error instanceof CommanderError && error.exitCode === 0) process.exitCode = 0;
   else {
-    report(error, process.argv.includes('--json'));
+    // Commander has said to a person what is wrong itself.
+    if (!(error instanceof CommanderError)) report(error);
+    if (json) reportJson(error instanceof CommanderError ? usageError(error) : error);
     process.exitCode = exitCodeOf(error);
   }
 }

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { Command } from 'commander';
 import { addChecks } from './commands/checks.ts';
 import { addDecisions } from './commands/decisions.ts';
@@ -11,6 +12,7 @@ import { addPurge } from './commands/purge.ts';
 export function makeProgram(): Command {
   const program = new Command('relaybox')
     .description('Looks after a transactional outbox and inbox.')
+    .version(version())
     .exitOverride()
     .showHelpAfterError('(add --help for what it takes, with an example)')
     .addHelpText(
@@ -29,4 +31,10 @@ What to do for each finding and alarm: docs/operations.md`,
   addMigrate(program);
   addLocal(program);
   return program;
+}
+
+/** By the package's own name, so that it is found from the sources and from what is shipped. */
+function version(): string {
+  const { version } = createRequire(import.meta.url)('relaybox/package.json') as { readonly version: string };
+  return version;
 }

@@ -1,4 +1,4 @@
-import { DatabaseUnavailable } from '../shared/message/errors.ts';
+import { DatabaseUnavailable, SchemaError } from '../shared/message/errors.ts';
 import { RequestRefused } from '../shared/operations/errors.ts';
 import type { Command as Name } from '../shared/operations/requests.ts';
 import type { Responses } from '../shared/operations/responses.ts';
@@ -57,6 +57,7 @@ function failure(name: string, answer: unknown): Error {
   const { errorType, errorMessage } = (answer ?? {}) as { errorType?: unknown; errorMessage?: unknown };
   const said = typeof errorMessage === 'string' ? errorMessage : JSON.stringify(answer);
   if (errorType === 'RequestRefused') return new RequestRefused(said);
+  if (errorType === 'SchemaError') return new SchemaError(`${name}: ${said}`);
   if (errorType === 'DatabaseUnavailable') return new DatabaseUnavailable(`${name}: ${said}`);
   const type = typeof errorType === 'string' ? `${errorType}: ` : '';
   return new FunctionFailed(`${name} failed: ${type}${said}`);

@@ -3,7 +3,7 @@ import type { Command as Name } from '../shared/operations/requests.ts';
 import type { Responses } from '../shared/operations/responses.ts';
 import type { PostgresDatabase } from '../shared/store/postgres/connections.ts';
 import type { PostgresTables } from '../shared/store/postgres/names.ts';
-import { UsageError } from './errors.ts';
+import { UsageError, withCode } from './errors.ts';
 import type { TargetOptions } from './options.ts';
 
 /** A request of one command, as JSON takes it. */
@@ -61,6 +61,8 @@ export async function withDatabase<T>(
       ...(outboxTable === undefined ? {} : { outboxTable }),
       ...(inboxTable === undefined ? {} : { inboxTable }),
     });
+  } catch (error) {
+    throw withCode(error);
   } finally {
     await database.end();
   }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { operate } from '../../shared/operations/operate.ts';
 import type { FateResponse, StatusResponse } from '../../shared/operations/responses.ts';
@@ -225,6 +226,39 @@ describe('wrong usage', () => {
     expect(stdout + stderr).not.toContain('hunter2');
   });
 
+  it('answers a script in JSON with a code, also where the command line itself is wrong', async () => {
+    for (const args of [['nonsense'], ['status', '--nonsense'], ['purge', 'leases'], ['discard', 'x'], []]) {
+      const { code, stdout, stderr } = await cli([...args, '--json']);
+      expect(code, stderr).toBe(2);
+      expect(JSON.parse(stdout), stderr).toMatchObject({ error: { code: 'RELAYBOX_USAGE' } });
+      expect(stderr).not.toBe('');
+    }
+    const { name, version } = JSON.parse(await readFile('package.json', 'utf8')) as Record<string, string>;
+    expect(name).toBe('relaybox');
+    expect(await cli(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n` });
+  });
+
+  it('a schema without tables, and a login without rights, have the code of a wrong schema, and exit code 1', async () => {
+    const empty = await createDatabase();
+    try {
+      const absent = await cli(['status', '--json', '--url', empty.url]);
+      expect(absent.code, absent.stderr).toBe(1);
+      expect(absent.json()).toMatchObject({ error: { code: 'RELAYBOX_SCHEMA' } });
+      expect(absent.stderr).toContain('relaybox migrate');
+    } finally {
+      await empty.drop();
+    }
+    const role = `relaybox_nobody_${process.pid}`;
+    await t.pool.query(`CREATE ROLE ${role} LOGIN PASSWORD 'x'`);
+    const url = new URL(t.url);
+    url.username = role;
+    url.password = 'x';
+    const weak = await cli(['status', '--json', '--url', url.href]);
+    await t.pool.query(`DROP ROLE ${role}`);
+    expect(weak.code, weak.stderr).toBe(1);
+    expect(weak.json()).toMatchObject({ error: { code: 'RELAYBOX_SCHEMA' } });
+  });
+
   it('a database out of reach, or one that lets nobody in, ends with 3 and shows no password', async () => {
     for (const url of [
       'postgres://ada:hunter2@127.0.0.1:1/x',
@@ -232,7 +266,7 @@ describe('wrong usage', () => {
     ]) {
       const { code, stdout, stderr } = await cli(['status', '--json', '--url', url]);
       expect(code, stderr).toBe(3);
-      expect(JSON.parse(stdout)).toHaveProperty('error.message');
+      expect(JSON.parse(stdout)).toHaveProperty('error.code', 'RELAYBOX_DATABASE_UNAVAILABLE');
       expect(stdout + stderr).not.toContain('hunter2');
     }
   });
