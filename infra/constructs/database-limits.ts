@@ -23,11 +23,10 @@ const SMALLER: Readonly<Record<string, number>> = { micro: 1 / 8, small: 1 / 4, 
  */
 export function instanceConnections(instance: rds.IDatabaseInstance): number | undefined {
   const child = instance.node.defaultChild;
-  // A parameter group of one's own may say anything.
-  if (!(child instanceof rds.CfnDBInstance) || child.dbParameterGroupName !== undefined) return undefined;
+  if (!(child instanceof rds.CfnDBInstance) || hasOwnParameters(child.dbParameterGroupName)) return undefined;
   const engine = Engine.ofDatabase(instance.engine);
   if (engine === Engine.SQLSERVER) return SQL_SERVER;
-  const gib = memoryOf(child.dbInstanceClass ?? '');
+  const gib = memoryOf(String(child.stack.resolve(child.dbInstanceClass)));
   return engine === undefined || gib === undefined ? undefined : ofMemory(gib);
 }
 
@@ -42,6 +41,11 @@ export function clusterConnections(cluster: rds.IDatabaseCluster): number | unde
   if (typeof maxCapacity !== 'number' || typeof minCapacity !== 'number') return undefined;
   const connections = ofMemory(maxCapacity * GIB_PER_ACU);
   return minCapacity <= 0.5 ? Math.min(connections, MOST_OF_A_SMALL_SERVERLESS) : connections;
+}
+
+/** A parameter group of one's own may say anything. AWS's own are named so. */
+function hasOwnParameters(group: string | undefined): boolean {
+  return group !== undefined && !group.startsWith('default.');
 }
 
 function memoryOf(instanceClass: string): number | undefined {

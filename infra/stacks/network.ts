@@ -1,0 +1,79 @@
+import { Fn } from 'aws-cdk-lib';
+import * as ec2 from 'aws-cdk-lib/aws-ec2';
+import { Construct } from 'constructs';
+import type { NetworkSettings } from '../context.ts';
+
+/** The VPC, new or existing, and the way from its private subnets to AWS's services. */
+export class AppNetwork extends Construct {
+  readonly vpc: ec2.IVpc;
+  /** The functions' subnets. */
+  readonly subnets: ec2.SubnetSelection;
+
+  constructor(scope: Construct, id: string, settings: NetworkSettings) {
+    super(scope, id);
+    this.vpc = settings.vpcId === undefined ? this.#create(settings) : this.#existing(settings);
+    const egress = settings.vpcId === undefined && settings.egress === 'nat';
+    this.subnets =
+      settings.vpcId !== undefined || egress
+        ? { subnetType: ec2.SubnetType.PRIVATE_WITH_EGRESS }
+        : { subnetType: ec2.SubnetType.PRIVATE_ISOLATED };
+    if (settings.egress === 'endpoints') this.#addEndpoints(settings);
+  }
+
+  #create(settings: NetworkSettings): ec2.IVpc {
+    const nat = settings.egress === 'nat';
+    const isolated = { name: 'isolated', subnetType: ec2.SubnetType.PRIVATE_ISOLATED };
+    return new ec2.Vpc(this, 'Vpc', {
+      maxAzs: 2,
+      natGateways: nat ? 1 : 0,
+      subnetConfiguration: nat
+        ? [
+            { name: 'public', subnetType: ec2.SubnetType.PUBLIC, mapPublicIpOnLaunch: false },
+            { name: 'private', subnetType: ec2.SubnetType.PRIVATE_WITH_EGRESS },
+            isolated,
+          ]
+        : [isolated],
+      // The CDK's own classes don't fit its interfaces where optional properties are exact.
+    }) as ec2.IVpc;
+  }
+
+  #existing({ vpcId, subnetIds, availabilityZones }: NetworkSettings): ec2.IVpc {
+    if (subnetIds === undefined) return ec2.Vpc.fromLookup(this, 'Vpc', { vpcId: vpcId ?? '' });
+    // Known by its ids alone, so that a synth needs no credentials. Names of zones are of no consequence to functions.
+    const zones = availabilityZones ?? subnetIds.map((_, index) => Fn.select(index % 2, Fn.getAzs()));
+    return ec2.Vpc.fromVpcAttributes(this, 'Vpc', {
+      vpcId: vpcId ?? '',
+      availabilityZones: [...zones],
+      privateSubnetIds: [...subnetIds],
+    });
+  }
+
+  /** The services that the functions call. Two zones of one endpoint cost twice one. */
+  #addEndpoints({ endpointZones }: NetworkSettings): void {
+    const services = {
+      Sqs: ec2.InterfaceVpcEndpointAwsService.SQS,
+      EventBridge: ec2.InterfaceVpcEndpointAwsService.EVENTBRIDGE,
+      SecretsManager: ec2.InterfaceVpcEndpointAwsService.SECRETS_MANAGER,
+    };
+    const { subnets } = this.vpc.selectSubnets(this.subnets);
+    const securityGroup = new ec2.SecurityGroup(this, 'Endpoints', {
+      vpc: this.vpc,
+      description: 'Endpoints of AWS services, for the functions in this VPC',
+      allowAllOutbound: false,
+    });
+    securityGroup.addIngressRule(
+      ec2.Peer.ipv4(this.vpc.vpcCidrBlock),
+      ec2.Port.HTTPS,
+      'Functions in this VPC',
+    );
+    for (const [name, service] of Object.entries(services)) {
+      this.vpc.addInterfaceEndpoint(name, {
+        service,
+        subnets: { subnets: subnets.slice(0, endpointZones) },
+        securityGroups: [securityGroup],
+        open: false,
+        privateDnsEnabled: true,
+      });
+    }
+  }
+}
