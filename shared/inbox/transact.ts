@@ -86,6 +86,7 @@ class Attempt<Tx, T> {
     try {
       const { commit, value } = await this.#work(() => this.#begin(), this.#told.signal);
       if (this.#over) return this.#outOfTime();
+      if (this.#transaction?.endedInside?.() !== undefined) return await this.#failed(undefined);
       if (!commit) {
         await this.#transaction?.rollback();
         return { kind: 'undone', value };
@@ -130,8 +131,10 @@ class Attempt<Tx, T> {
     if (this.#beginFailed) return unavailable(error);
     // What failed before there was a transaction says nothing of the database.
     if (this.#transaction === undefined) return { kind: 'failure', failure: classify(error) };
-    await this.#transaction.rollback();
-    return await this.#judged(error);
+    const ended = this.#endedInside();
+    if (ended) await this.#transaction.destroy();
+    else await this.#transaction.rollback();
+    return ended ?? (await this.#judged(error));
   }
 
   /**
@@ -163,7 +166,16 @@ class Attempt<Tx, T> {
     this.#end((await this.#committing) ?? this.#outOfTime());
   }
 
+  /** What the work has committed itself can't be taken back: done again it might be there twice, so a person decides. */
+  #endedInside(): AttemptEnd<T> | undefined {
+    const ended = this.#transaction?.endedInside?.();
+    if (ended === undefined) return undefined;
+    return { kind: 'failure', failure: { kind: 'rejected', reason: `not tried again: ${ended}` } };
+  }
+
   #outOfTime(): AttemptEnd<T> {
+    const ended = this.#endedInside();
+    if (ended) return ended;
     const { fullTime, limitMs, signal } = this.#options;
     if (signal.aborted) return interrupted('the process was told to stop');
     if (!fullTime) return interrupted('the time of its invocation was up');

@@ -110,6 +110,11 @@ export interface Transaction<Tx> {
   rollback(): Promise<void>;
   /** Closes the connection under the transaction, at once, whatever it is doing. Never rejects. */
   destroy(): Promise<void>;
+  /**
+   * How the work ended the transaction itself, as a sentence for a person; undefined while it is whole. What it wrote
+   * before that may be committed, so that it must not be done again. A store whose driver can't tell leaves this out.
+   */
+  endedInside?(): string | undefined;
 }
 
 /** The seed's `IInboxRepository`, grown: what ingest and handlers need of a database. */

@@ -181,6 +181,59 @@ describe('inboxHandler', () => {
     expect(await effects()).toEqual([]);
   });
 
+  it.each([
+    ["INSERT INTO effects (what) VALUES ('own'); COMMIT", ['own']],
+    ["INSERT INTO effects (what) VALUES ('own'); COMMIT; BEGIN", ['own']],
+    ["INSERT INTO effects (what) VALUES ('own'); COMMIT AND CHAIN", ['own']],
+    ["INSERT INTO effects (what) VALUES ('own'); COMMIT; BEGIN; SELECT 1/0", ['own']],
+    ["INSERT INTO effects (what) VALUES ('own'); COMMIT; SELECT no_such()", ['own']],
+    ["INSERT INTO effects (what) VALUES ('own'); ROLLBACK", []],
+    ['SELECT 1; ROLLBACK; BEGIN', []],
+    ['SELECT 1; ROLLBACK AND CHAIN', []],
+  ])(
+    'a handler that ends its transaction by %j goes no further, and is not tried again',
+    async (text, left) => {
+      await store(record('a', text), record('b', 'SELECT 1; SAVEPOINT s; SELECT 2; ROLLBACK TO s'));
+      const seen: unknown[] = [];
+      const handler = inboxHandler(
+        { messageType: 'order.placed', raw: true, retry: { firstSeconds: 0, maxSeconds: 0 }, settings },
+        async (message: Message<string>, { tx, outbox }) => {
+          await effect(tx, message.id);
+          await tx.query(message.payload).catch((error) => seen.push(error));
+          await effect(tx, 'after').catch((error) => seen.push(error));
+          await outbox
+            .add({ destination: 'events', messageType: 'x', payload: 1 })
+            .catch((error) => seen.push(error));
+        },
+      );
+      await handler({}, context());
+      expect(await inbox()).toMatchObject([
+        { id: 'a', state: 3, error: expect.stringContaining('the transaction was ended from inside by') },
+        { id: 'b', state: 2 },
+      ]);
+      expect(seen.map((error) => (error as Error).name)).toEqual(Array(3).fill('TransactionError'));
+      const own = left.length === 0 ? [] : ['a', ...left];
+      expect((await effects()).sort()).toEqual([...own, 'after', 'b'].sort());
+      const { rows } = await database.pool.query('SELECT FROM outbox_messages');
+      expect(rows).toHaveLength(1);
+    },
+  );
+
+  it('a handler that ended its transaction itself and then throws, or hangs, is not tried again either', async () => {
+    await store(record('throws'), record('hangs'));
+    const handler = inboxHandler(
+      { messageType: 'order.placed', retry: { firstSeconds: 0, maxSeconds: 0 }, settings },
+      async (message, { tx }) => {
+        await tx.query(`INSERT INTO effects (what) VALUES ('${message.id}'); COMMIT`).catch(() => undefined);
+        if (message.id === 'hangs') await new Promise(() => undefined);
+        throw new Error('oops');
+      },
+    );
+    await handler({}, context(2_500));
+    expect(await inbox()).toMatchObject([{ state: 3 }, { state: 3 }]);
+    expect((await effects()).sort()).toEqual(['hangs', 'throws']);
+  });
+
   it('gives back in time what it can not finish, and goes on at the next wake', async () => {
     await store(...Array.from({ length: 10 }, (_, index) => record(`m${index}`)));
     const handler = inboxHandler(

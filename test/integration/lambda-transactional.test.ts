@@ -204,6 +204,27 @@ describe('atomic: a handler behind transactional()', () => {
   });
 });
 
+describe('a text of several commands that ends the transaction', () => {
+  it.each([
+    ["INSERT INTO orders (id) VALUES ('own'); COMMIT", ['own']],
+    ["INSERT INTO orders (id) VALUES ('own'); COMMIT AND CHAIN", ['own']],
+    ['SELECT 1; ROLLBACK; BEGIN', []],
+    ['SELECT 1; ROLLBACK AND CHAIN', []],
+  ])('%j makes the invocation fail, even where its error is swallowed', async (text, left) => {
+    const handler = middy()
+      .use(ours())
+      .handler(async (_event, { relaybox: { tx, outbox } }) => {
+        await tx.query(text).catch(() => undefined);
+        await tx.query("INSERT INTO orders (id) VALUES ('late')").catch(() => undefined);
+        await outbox.add(message).catch(() => undefined);
+      });
+    await expect(handler({}, contextOf())).rejects.toThrow(/ended from inside/);
+    await noneInTransaction();
+    expect(await orders()).toEqual(left);
+    expect(await messages()).toBe(0);
+  });
+});
+
 describe('a database without the tables', () => {
   it('makes add say which migration is missing', async () => {
     const empty = await createDatabase();

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { TransactionError } from '../../message/errors.ts';
+import { watchOf } from '../../store/postgres/transaction-watch.ts';
 import type { LazyTransaction } from '../engine.ts';
 import { controlOf } from './control.ts';
 
@@ -41,9 +42,27 @@ async function run(transaction: LazyTransaction<PostgresTx>, args: readonly unkn
   const [first, values] = args;
   refuseControl(typeof first === 'string' ? first : configOf(first).text);
   const tx = await transaction.client();
+  const watch = watchOf(tx);
+  watch?.check();
   const bound = Array.isArray(values) ? values : undefined;
   // The config form goes through whole: `rowMode` and `types` are how ORMs ask for their rows.
-  return typeof first === 'string' ? tx.query(first, bound) : tx.query(configOf(first), bound);
+  const config = typeof first === 'string' ? { text: first } : configOf(first);
+  let result: unknown;
+  try {
+    result = await tx.query(config, bound);
+  } catch (error) {
+    watch?.check(error);
+    throw error;
+  }
+  if (chained(config.text, result)) watch?.end('ROLLBACK AND CHAIN');
+  watch?.check();
+  return result;
+}
+
+/** `ROLLBACK AND CHAIN` leaves a transaction as `ROLLBACK TO` does; only the text tells which one it was. */
+function chained(text: string, result: unknown): boolean {
+  const commands = (Array.isArray(result) ? result : [result]) as readonly { readonly command?: unknown }[];
+  return commands.some(({ command }) => command === 'ROLLBACK') && /\bchain\b/i.test(text);
 }
 
 function refuseControl(text: string): void {
@@ -65,7 +84,9 @@ function configOf(first: unknown): pg.QueryConfig {
 function submit(transaction: LazyTransaction<PostgresTx>, submittable: pg.Submittable): pg.Submittable {
   const begun = async (): Promise<PostgresTx> => {
     if ('text' in submittable && typeof submittable.text === 'string') refuseControl(submittable.text);
-    return await transaction.client();
+    const tx = await transaction.client();
+    watchOf(tx)?.check();
+    return tx;
   };
   begun().then(
     (tx) => tx.query(submittable),

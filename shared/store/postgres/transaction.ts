@@ -1,8 +1,10 @@
 import type pg from 'pg';
 import { DatabaseUnavailable, TransactionError } from '../../message/errors.ts';
+import type { SqlExecutor } from '../executor.ts';
 import type { Transaction, TransactionLimits } from '../inbox-store.ts';
 import { refusedByServer } from './connection-errors.ts';
 import { cut } from './pool.ts';
+import { TransactionWatch } from './transaction-watch.ts';
 
 /** A COMMIT may wait for a standby; nobody should wait longer for the answer. */
 const commitMs = 10_000;
@@ -41,23 +43,31 @@ function beginSql(limits: TransactionLimits): string {
 
 class PostgresTransaction implements Transaction<pg.PoolClient> {
   readonly tx: pg.PoolClient;
-  readonly executor: pg.PoolClient;
+  readonly executor: SqlExecutor;
+  readonly #watch: TransactionWatch;
   #over = false;
   #released = false;
 
   constructor(client: pg.PoolClient) {
     this.tx = client;
-    this.executor = client;
+    this.#watch = new TransactionWatch(client);
+    this.executor = {
+      query: async (text, values) => {
+        this.#watch.check();
+        return await client.query(text, values);
+      },
+    };
   }
 
   async commit(): Promise<void> {
     this.#begun();
-    const status = this.tx.getTransactionStatus();
     this.#over = true;
-    if (status === 'I') {
+    const ended = this.endedInside();
+    if (ended !== undefined) {
       this.#release(true);
-      throw new TransactionError('the transaction was ended by a COMMIT or ROLLBACK inside of it');
+      throw new TransactionError(ended);
     }
+    this.#watch.stop();
     let command: string;
     try {
       ({ command } = await within(this.tx, commitMs, this.tx.query('COMMIT')));
@@ -77,6 +87,7 @@ class PostgresTransaction implements Transaction<pg.PoolClient> {
   async rollback(): Promise<void> {
     if (this.#over) return;
     this.#over = true;
+    this.#watch.stop();
     try {
       await within(this.tx, rollbackMs, this.tx.query('ROLLBACK'));
       this.#release(false);
@@ -94,7 +105,12 @@ class PostgresTransaction implements Transaction<pg.PoolClient> {
     this.#release(true);
   }
 
+  endedInside(): string | undefined {
+    return this.#watch.ended();
+  }
+
   #release(destroy: boolean): void {
+    this.#watch.stop();
     this.#released = true;
     this.tx.release(destroy);
   }
