@@ -1,4 +1,4 @@
-import type { Deadline } from '../delivery/deadline.ts';
+import { Deadline } from '../delivery/deadline.ts';
 import { defaults } from '../delivery/defaults.ts';
 import type { Telemetry } from '../delivery/telemetry.ts';
 import type { LaneName, Purgeable } from './requests.ts';
@@ -73,8 +73,8 @@ export async function maintain(store: MaintenanceStore, options: MaintainOptions
     for (const lane of (await store.status()).lanes) report(lane, telemetry);
   });
   const normalised = await part('normalise', 0, () => store.normalise());
-  const releasedOrphans = await part('orphans', 0, () => store.releaseOrphans(deadline));
-  const repairedKeys = await part('keys', 0, () => store.repairKeys(deadline));
+  const releasedOrphans = await part('orphans', 0, () => store.releaseOrphans(share(deadline, 1 / 4)));
+  const repairedKeys = await part('keys', 0, () => store.repairKeys(share(deadline, 1 / 3)));
   const days: Readonly<Record<Purgeable, number>> = {
     outbox: options.outboxDays ?? defaults.outboxRetentionDays,
     inbox: options.inboxDays ?? defaults.inboxRetentionDays,
@@ -102,6 +102,11 @@ export async function maintain(store: MaintenanceStore, options: MaintainOptions
     normalised,
     failed,
   };
+}
+
+/** A part of what is left: a repair that does not come to its end goes on in the next cycle, and retention has its turn. */
+function share(deadline: Deadline, part: number): Deadline {
+  return Deadline.in(deadline.remainingMs() * part);
 }
 
 /** A lane's figures as metrics; zeros too, so that an alarm sees the end of what it rang for. */

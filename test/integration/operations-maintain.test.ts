@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Deadline } from '../../shared/delivery/deadline.ts';
 import type { MetricName, Telemetry } from '../../shared/delivery/telemetry.ts';
 import { type MaintainReport, maintain } from '../../shared/operations/maintain.ts';
@@ -181,6 +181,35 @@ describe('repairs', () => {
       { partition_key: 'wrong', blocked: false, right: true },
     ]);
     expect((await cycle()).repairedKeys).toBe(0);
+  });
+
+  it('go on where the last cycle’s time was up, so that the last keys are looked at too', async () => {
+    await t.pool.query(
+      `INSERT INTO inbox_messages (id, source, external_message_id, message_type, payload, created_at_utc, partition_key)
+       SELECT gen_random_uuid(), 'shop', n::text, 'order.placed', '{}', now(), lpad(n::text, 5, '0') FROM generate_series(1, 2500) AS n`,
+    );
+    await t.pool.query(
+      `INSERT INTO inbox_keys (consumer, source, partition_key, head_sequence, head_type)
+       SELECT consumer, source, partition_key, sequence, CASE partition_key WHEN '02400' THEN 'wrong' ELSE message_type END
+       FROM inbox_messages WHERE partition_key <> '02500'`,
+    );
+    await t.pool.query(
+      `INSERT INTO outbox_messages (id, destination, message_type, payload, created_at_utc, partition_key, held, next_attempt_at_utc)
+       SELECT gen_random_uuid(), 'orders', 'order.placed', '{}', now(), lpad(n::text, 5, '0'), n = 2500,
+         CASE WHEN n < 2500 THEN now() + interval '1 hour' END FROM generate_series(1, 2500) AS n`,
+    );
+    const pages = (count: number): Deadline => {
+      const deadline = Deadline.in(60_000);
+      const left = vi.spyOn(deadline, 'remainingMs').mockReturnValue(0);
+      for (let n = 0; n < count; n++) left.mockReturnValueOnce(1);
+      return deadline;
+    };
+    const mended: number[] = [];
+    for (let call = 0; call < 3; call++) {
+      mended.push(await t.maintenance.repairKeys(pages(2)), await t.maintenance.releaseOrphans(pages(1)));
+    }
+    expect(mended).toEqual([0, 0, 0, 0, 2, 1]);
+    expect(await t.maintenance.repairKeys(Deadline.in(10_000))).toBe(0);
   });
 
   it('completes what another program ended in its own way, so that retention and the lists find it', async () => {

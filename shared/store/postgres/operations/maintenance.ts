@@ -1,8 +1,6 @@
-import type { Deadline } from '../../../delivery/deadline.ts';
 import type { MaintenanceStore } from '../../../operations/maintain.ts';
 import { withBuckets } from '../../operations/outbox-fates.ts';
-import type { Names } from '../names.ts';
-import { lockKeys as lockGivenKeys } from '../sql/inbox-keys.ts';
+import { keyIdentity, lockKeys as lockGivenKeys } from '../sql/inbox-keys.ts';
 import {
   checkKeys,
   forgetWorkers,
@@ -16,18 +14,18 @@ import type { OutboxContext } from './outbox-fate.ts';
 import { removeEnded } from './purge.ts';
 import { inTransaction, type OperationsSource, type Row, reading, rowsOf, writing } from './session.ts';
 import { readStatus } from './status.ts';
-
-const pageKeys = 1000;
+import { pageKeys, Walk, walkAll } from './walk.ts';
 
 /** Maintenance on PostgreSQL. Everything here is harmless when two do it at once. */
 export function postgresMaintenance(context: OutboxContext): MaintenanceStore {
   const { source, names } = context;
+  const outbox = [orphans(context)];
+  const inbox = [wrongKeys(context), strandedOnes(context)];
   return {
     status: () => readStatus(source, names),
     removeEnded: (request) => removeEnded(source, names, request),
-    releaseOrphans: (deadline) => releaseOrphans(context, deadline),
-    repairKeys: async (deadline) =>
-      (await repairWrongKeys(source, names, deadline)) + (await repairStrandedKeys(source, names, deadline)),
+    releaseOrphans: (deadline) => walkAll(outbox, deadline),
+    repairKeys: (deadline) => walkAll(inbox, deadline),
     normalise: async () => {
       await source.query(forgetWorkers(names));
       let changed = 0;
@@ -40,79 +38,63 @@ export function postgresMaintenance(context: OutboxContext): MaintenanceStore {
 }
 
 /** Lets held rows go that nothing before them will let go, under their buckets' leases. A busy bucket waits for the next time. */
-async function releaseOrphans(context: OutboxContext, deadline: Deadline): Promise<number> {
-  const { source, names, leases } = context;
-  let released = 0;
-  let place = ['', ''];
-  while (deadline.remainingMs() > 0) {
-    const rows = await page(source, orphanedKeys(names), [...place, pageKeys]);
-    const orphans = rows.filter((row) => row.flag('orphaned'));
-    for (const destination of new Set(orphans.map((row) => row.text('destination')))) {
-      const lane = orphans.filter((row) => row.text('destination') === destination);
-      const buckets = [...new Set(lane.map((row) => row.number('bucket')))];
-      await withBuckets(leases, { destination, buckets, waitSeconds: 0 }, async (lease) => {
-        const mine = lane.filter((row) => lease.buckets.includes(row.number('bucket')));
-        const keys = mine.map((row) => row.text('partition_key'));
-        const { rowCount } = await inTransaction(source, writing, (client) =>
-          client.query(releaseFollowers(names), [destination, lease.token, keys]),
-        );
-        released += rowCount ?? 0;
-      });
-    }
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < pageKeys) break;
-    place = [last.text('destination'), last.text('partition_key')];
-  }
-  return released;
-}
-
-async function repairWrongKeys(source: OperationsSource, names: Names, deadline: Deadline): Promise<number> {
-  return await eachPage(source, checkKeys(names), deadline, async (rows) => {
-    const wrong = rows.filter((row) => row.flag('wrong'));
-    if (wrong.length === 0) return 0;
-    const keys = {
-      consumers: wrong.map((row) => row.text('consumer')),
-      sources: wrong.map((row) => row.text('source')),
-      keys: wrong.map((row) => row.text('partition_key')),
-    };
-    await unlessLocked(() =>
-      inTransaction(source, writing, async (client) => {
-        await client.query(lockGivenKeys(names), [keys.consumers, keys.sources, keys.keys]);
-        await refresh(client, names, keys);
-      }),
-    );
-    return wrong.length;
+function orphans({ source, names, leases }: OutboxContext): Walk {
+  return new Walk({
+    place: ['destination', 'partition_key'],
+    page: (place) => page(source, orphanedKeys(names), [...place, pageKeys]),
+    work: async (rows) => {
+      let released = 0;
+      const orphaned = rows.filter((row) => row.flag('orphaned'));
+      for (const destination of new Set(orphaned.map((row) => row.text('destination')))) {
+        const lane = orphaned.filter((row) => row.text('destination') === destination);
+        const buckets = [...new Set(lane.map((row) => row.number('bucket')))];
+        await withBuckets(leases, { destination, buckets, waitSeconds: 0 }, async (lease) => {
+          const mine = lane.filter((row) => lease.buckets.includes(row.number('bucket')));
+          const keys = mine.map((row) => row.text('partition_key'));
+          const { rowCount } = await inTransaction(source, writing, (client) =>
+            client.query(releaseFollowers(names), [destination, lease.token, keys]),
+          );
+          released += rowCount ?? 0;
+        });
+      }
+      return released;
+    },
   });
 }
 
-async function repairStrandedKeys(
-  source: OperationsSource,
-  names: Names,
-  deadline: Deadline,
-): Promise<number> {
-  return await eachPage(source, strandedKeys(names), deadline, async (rows) => {
-    const ids = rows.filter((row) => row.flag('missing')).map((row) => row.text('id'));
-    if (ids.length > 0) await unlessLocked(() => withKeys({ source, names }, ids, async () => undefined));
-    return ids.length;
+function wrongKeys({ source, names }: OutboxContext): Walk {
+  return new Walk({
+    place: keyIdentity,
+    page: (place) => page(source, checkKeys(names), place),
+    work: async (rows) => {
+      const wrong = rows.filter((row) => row.flag('wrong'));
+      if (wrong.length === 0) return 0;
+      const keys = {
+        consumers: wrong.map((row) => row.text('consumer')),
+        sources: wrong.map((row) => row.text('source')),
+        keys: wrong.map((row) => row.text('partition_key')),
+      };
+      await unlessLocked(() =>
+        inTransaction(source, writing, async (client) => {
+          await client.query(lockGivenKeys(names), [keys.consumers, keys.sources, keys.keys]);
+          await refresh(client, names, keys);
+        }),
+      );
+      return wrong.length;
+    },
   });
 }
 
-async function eachPage(
-  source: OperationsSource,
-  sql: string,
-  deadline: Deadline,
-  work: (rows: readonly Row[]) => Promise<number>,
-): Promise<number> {
-  let total = 0;
-  let place = ['', '', ''];
-  while (deadline.remainingMs() > 0) {
-    const rows = await page(source, sql, place);
-    total += await work(rows);
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < pageKeys) break;
-    place = [last.text('consumer'), last.text('source'), last.text('partition_key')];
-  }
-  return total;
+function strandedOnes({ source, names }: OutboxContext): Walk {
+  return new Walk({
+    place: keyIdentity,
+    page: (place) => page(source, strandedKeys(names), place),
+    work: async (rows) => {
+      const ids = rows.filter((row) => row.flag('missing')).map((row) => row.text('id'));
+      if (ids.length > 0) await unlessLocked(() => withKeys({ source, names }, ids, async () => undefined));
+      return ids.length;
+    },
+  });
 }
 
 async function page(
