@@ -11,6 +11,7 @@ import { readSettings, type Settings } from './config.ts';
 import { once, sharedConnections } from './connections.ts';
 import type { Engine, EngineConnections } from './engine.ts';
 import { type Invocation, type InvocationContext, invocation } from './invocation.ts';
+import { backoff, callable, checkOptions, common, flag, schema } from './options.ts';
 import { countZeros } from './telemetry.ts';
 import { inboxWakers, relayWaker } from './wake.ts';
 import { acknowledged, readTrigger, type Trigger, wakeNext } from './wake-event.ts';
@@ -44,10 +45,21 @@ export type InboxHandlerFunction = (
   context?: InvocationContext,
 ) => Promise<HandlingReport | typeof acknowledged>;
 
+const rules = {
+  messageType: common.messageType,
+  schema,
+  raw: flag,
+  consumer: common.consumer,
+  batchSize: common.batchSize,
+  parallelism: common.parallelism,
+  maxRetries: common.maxRetries,
+  onFailedKey: common.onFailedKey,
+};
+
 /** What alarms watch: written as zero by every sweep. */
 const WATCHED: readonly MetricName[] = ['Handled', 'Failed', 'LostLeases'];
 
-/** Binds `inboxHandler` to an engine. Nothing is read or connected before the first event. */
+/** Binds `inboxHandler` to an engine. Options are checked at once; nothing is read or connected before the first event. */
 export function inboxHandlerFor<Tx>(
   engine: Engine<Tx>,
 ): <Payload = unknown>(
@@ -55,6 +67,9 @@ export function inboxHandlerFor<Tx>(
   handler: HandlerOf<Payload, Tx>,
 ) => InboxHandlerFunction {
   return (options, handler) => {
+    checkOptions('inboxHandler', options, rules, ['messageType']);
+    checkOptions("inboxHandler's retry", options.retry, backoff);
+    checkOptions('inboxHandler', { handler }, { handler: callable }, ['handler']);
     const start = once(async () => {
       const settings = options.settings ?? readSettings();
       const max = (options.parallelism ?? defaults.parallelism) + 1;

@@ -8,6 +8,7 @@ import { readSettings, type Settings } from './config.ts';
 import { once, sharedConnections } from './connections.ts';
 import type { Engine, EngineConnections } from './engine.ts';
 import { type Invocation, type InvocationContext, invocation } from './invocation.ts';
+import { callable, checkOptions, common } from './options.ts';
 import { inboxWakers } from './wake.ts';
 
 /** Options of an ingest function; everything else comes from its environment. */
@@ -32,9 +33,10 @@ const POOL = 2;
 /** Beside the batches, requeued records are looked for so often. */
 const REREAD_EVERY_MS = 60_000;
 
-/** Binds the ingest function to an engine. Nothing is read or connected before the first event. */
+/** Binds the ingest function to an engine. Options are checked at once; nothing is read or connected before the first event. */
 export function ingestFor<Tx>(engine: Engine<Tx>): (options?: IngestFunctionOptions) => IngestFunction {
   return (options = {}) => {
+    checkOptions('createIngest', options, { mapping: callable, maxRetries: common.maxRetries });
     const start = once(async () => {
       const settings = options.settings ?? readSettings();
       const source = settings.inboxSource;

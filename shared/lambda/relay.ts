@@ -1,4 +1,5 @@
 import { Deadline } from '../delivery/deadline.ts';
+import { defaults } from '../delivery/defaults.ts';
 import type { MetricName } from '../delivery/telemetry.ts';
 import { type RelayReport, runRelay } from '../outbox/relay.ts';
 import { type RelayOptions, relayDefaults } from '../outbox/relay-options.ts';
@@ -8,6 +9,7 @@ import { readSettings, type Settings } from './config.ts';
 import { once, sharedConnections } from './connections.ts';
 import type { Engine } from './engine.ts';
 import { type InvocationContext, invocation } from './invocation.ts';
+import { backoff, callable, checkOptions, common, oneOf, whole } from './options.ts';
 import { countZeros } from './telemetry.ts';
 import { relayWaker } from './wake.ts';
 import { acknowledged, readTrigger, wakeNext } from './wake-event.ts';
@@ -24,6 +26,23 @@ export interface RelayFunctionOptions {
   readonly settings?: Settings;
 }
 
+const ms = whole(1, 43_200_000);
+
+const rules = {
+  batchSize: common.batchSize,
+  maxBytes: whole(1, 1_073_741_824),
+  parallelism: common.parallelism,
+  leaseMs: ms,
+  buckets: whole(1, defaults.buckets),
+  afterSuccess: oneOf('keep', 'delete', 'archive'),
+  onFailedKey: callable,
+  mode: oneOf('scheduled', 'continuous'),
+  pollMs: ms,
+  sendTimeoutMs: ms,
+  sliceMs: ms,
+  maxHops: whole(0, 2_147_483_647),
+};
+
 /** A relay function: wakes are acknowledged, any other event is a sweep and answers what was done. */
 export type RelayFunction = (
   event: unknown,
@@ -38,9 +57,13 @@ const WATCHED: readonly MetricName[] = ['Published', 'Failed', 'LostLeases', 'La
 /** Kept for giving leases back, the next wake and the metrics. */
 const EPILOGUE_MS = 2_000;
 
-/** Binds the relay function to an engine. Nothing is read or connected before the first event. */
+/** Binds the relay function to an engine. Options are checked at once; nothing is read or connected before the first event. */
 export function relayFor<Tx>(engine: Engine<Tx>): (options?: RelayFunctionOptions) => RelayFunction {
   return (options = {}) => {
+    checkOptions('createRelay', options, { poolSize: common.poolSize });
+    checkOptions("createRelay's relay", options.relay, rules);
+    checkOptions("createRelay's relay.retry", options.relay?.retry, backoff);
+    checkOptions("createRelay's relay.breaker", options.relay?.breaker, backoff);
     const start = once(async () => {
       const settings = options.settings ?? readSettings();
       const made = await makeDestinations(settings.destinations, settings);

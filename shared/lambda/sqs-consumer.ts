@@ -9,6 +9,7 @@ import { readSettings, type Settings } from './config.ts';
 import { once, sharedConnections } from './connections.ts';
 import type { Engine } from './engine.ts';
 import { type InvocationContext, invocation } from './invocation.ts';
+import { callable, checkOptions, common, flag, schema, text } from './options.ts';
 import { relayWaker } from './wake.ts';
 
 /** Options of a consumer that takes its messages straight from a queue. */
@@ -29,10 +30,19 @@ export interface SqsConsumerOptions<Payload> {
   readonly settings?: Settings;
 }
 
+const rules = {
+  consumer: common.consumer,
+  source: text(1, 200),
+  schema,
+  raw: flag,
+  mapping: callable,
+  parallelism: common.parallelism,
+};
+
 /** A consumer function: answers the records that must come again. Its trigger has to ask for partial batch responses. */
 export type SqsConsumerFunction = (event: unknown, context?: InvocationContext) => Promise<SqsBatchResponse>;
 
-/** Binds `sqsConsumer` to an engine. Nothing is read or connected before the first event. */
+/** Binds `sqsConsumer` to an engine. Options are checked at once; nothing is read or connected before the first event. */
 export function sqsConsumerFor<Tx>(
   engine: Engine<Tx>,
 ): <Payload = unknown>(
@@ -40,6 +50,8 @@ export function sqsConsumerFor<Tx>(
   handler: HandlerOf<Payload, Tx>,
 ) => SqsConsumerFunction {
   return (options, handler) => {
+    checkOptions('sqsConsumer', options, rules);
+    checkOptions('sqsConsumer', { handler }, { handler: callable }, ['handler']);
     const start = once(async () => {
       const settings = options.settings ?? readSettings();
       const max = (options.parallelism ?? defaults.parallelism) + 1;

@@ -7,6 +7,7 @@ import { readSettings, type Settings } from './config.ts';
 import { sharedConnections } from './connections.ts';
 import { onLeaving } from './early-response.ts';
 import type { Engine } from './engine.ts';
+import { between, callable, checkOptions, common } from './options.ts';
 import { type InvocationTelemetry, lambdaTelemetry } from './telemetry.ts';
 import { deadlineOf, UnitOfWork } from './unit-of-work.ts';
 import { relayWaker } from './wake.ts';
@@ -38,6 +39,13 @@ export interface TransactionalOptions {
   readonly settings?: Settings;
 }
 
+const rules = {
+  rollbackOn: callable,
+  timeoutEarlyInMillis: between(0, 900_000),
+  poolSize: common.poolSize,
+  wake: callable,
+};
+
 /** A middleware that gives the handler behind it `relaybox: { tx, outbox }` in its context. */
 export type TransactionalMiddleware<Tx> = MiddlewareObj<
   unknown,
@@ -60,6 +68,7 @@ export function transactionalFor<Tx>(
   engine: Engine<Tx>,
 ): (options?: TransactionalOptions) => TransactionalMiddleware<Tx> {
   return (options = {}) => {
+    checkOptions('transactional', options, rules);
     const rollbackOn = options.rollbackOn ?? isErrorResponse;
     const marginMs = (options.timeoutEarlyInMillis ?? 5) + TIMER_MS;
     const invocations = new WeakMap<object, Invocation<Tx>>();
