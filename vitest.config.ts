@@ -5,7 +5,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // It needs a package registry: `npm run test:package`.
     exclude: ['test/package/**'],
-    globalSetup: ['test/support/global-postgres.ts'],
+    globalSetup: ['test/support/global-postgres.ts', 'test/support/global-bundles.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',

@@ -1,7 +1,7 @@
-import { cpSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build, type Metafile } from 'esbuild';
+import { build } from 'esbuild';
 import { bundlingOptions } from '../infra/constructs/bundling.ts';
 
 /**
@@ -25,61 +25,88 @@ const FUNCTIONS = {
   migrate: 'migrate',
 } as const;
 
-/**
- * What tedious brings for logins to Azure, a third of it: RDS has none of them, and a login by password never loads it.
- */
-const STUBBED = ['@azure/identity', '@azure/keyvault-keys', '@azure/core-auth'];
+/** What is stubbed, and by what. Each is reached on no way that these functions go. */
+const STUBS = {
+  // What tedious brings for logins to Azure, a third of it: RDS has none of them, and a login by password never loads it.
+  './scripts/stubs/empty.ts': ['@azure/identity', '@azure/keyvault-keys', '@azure/core-auth'],
+  './scripts/stubs/credentials.ts': [
+    '@aws-sdk/credential-provider-cognito-identity',
+    '@aws-sdk/credential-provider-ini',
+    '@aws-sdk/credential-provider-login',
+    '@aws-sdk/credential-provider-process',
+    '@aws-sdk/credential-provider-sso',
+    '@aws-sdk/credential-provider-web-identity',
+  ],
+} as const;
 
-/** Builds every bundle whose sources are there, and answers what went into each. */
-export async function buildFunctions(): Promise<ReadonlyMap<string, Metafile>> {
-  const made = new Map<string, Metafile>();
-  for (const [engine, { functions, migrations }] of Object.entries(ENGINES)) {
-    for (const [name, folder] of Object.entries(FUNCTIONS)) {
-      const entry = join(functions, folder, 'index.ts');
-      if (!existsSync(join(root, entry))) continue;
-      const target = join('dist/functions', engine, name);
-      made.set(`${engine}/${name}`, await bundle(entry, target));
-      // They are read from beside the code that runs them.
-      if (name === 'migrate') copyMigrations(migrations, join(target, 'migrations'));
-    }
-  }
-  return made;
+/** What went into a bundle, and how large it is. */
+export interface Bundle {
+  /** `<engine>/<function>` */
+  readonly name: string;
+  readonly folder: string;
+  readonly bytes: number;
+  readonly inputs: readonly string[];
 }
 
-async function bundle(entry: string, target: string): Promise<Metafile> {
+/** Builds every bundle whose sources are there. */
+export async function buildFunctions(
+  target: string = join(root, 'dist/functions'),
+): Promise<readonly Bundle[]> {
+  const entries = Object.entries(ENGINES).flatMap(([engine, { functions, migrations }]) =>
+    Object.entries(FUNCTIONS).map(([name, folder]) => ({
+      name: `${engine}/${name}`,
+      entry: join(functions, folder, 'index.ts'),
+      // They are read from beside the code that runs them.
+      migrations: name === 'migrate' ? migrations : undefined,
+    })),
+  );
+  const there = entries.filter(({ entry }) => existsSync(join(root, entry)));
+  return await Promise.all(
+    there.map(async ({ name, entry, migrations }) => {
+      const folder = join(target, name);
+      if (migrations !== undefined) copyMigrations(migrations, join(folder, 'migrations'));
+      return { name, folder, ...(await bundle(entry, folder)) };
+    }),
+  );
+}
+
+async function bundle(entry: string, folder: string): Promise<Pick<Bundle, 'bytes' | 'inputs'>> {
   const { outputFiles, metafile } = await build({
     ...bundlingOptions,
     mainFields: [...bundlingOptions.mainFields],
     external: [...bundlingOptions.external],
     absWorkingDir: root,
     entryPoints: [entry],
-    outfile: join(target, 'index.mjs'),
-    alias: Object.fromEntries(STUBBED.map((name) => [name, './scripts/stubs/empty.ts'])),
+    outfile: join(folder, 'index.mjs'),
+    alias: Object.fromEntries(
+      Object.entries(STUBS).flatMap(([stub, names]) => names.map((name) => [name, stub])),
+    ),
     minify: true,
     metafile: true,
     write: false,
   });
   for (const file of outputFiles) put(file.path, file.contents);
-  return metafile;
+  const bytes = outputFiles.reduce((sum, file) => sum + file.contents.byteLength, 0);
+  return { bytes, inputs: Object.keys(metafile.inputs) };
 }
 
 function copyMigrations(from: string, to: string): void {
   for (const file of globSync('*.sql', { cwd: join(root, from) })) {
-    mkdirSync(join(root, to), { recursive: true });
-    cpSync(join(root, from, file), join(root, to, file));
+    put(join(to, file), readFileSync(join(root, from, file)));
   }
 }
 
-/** Leaves a file alone that is as it should be: somebody may be reading it. */
+/** Leaves a file alone that is as it should be, and replaces others at once: somebody may be reading them. */
 function put(path: string, contents: Uint8Array): void {
   if (existsSync(path) && readFileSync(path).equals(contents)) return;
-  mkdirSync(join(path, '..'), { recursive: true });
-  writeFileSync(path, contents);
+  mkdirSync(dirname(path), { recursive: true });
+  const temporary = `${path}.${process.pid}`;
+  writeFileSync(temporary, contents);
+  renameSync(temporary, path);
 }
 
 if (import.meta.main) {
-  for (const [name, { outputs }] of await buildFunctions()) {
-    const bytes = Object.values(outputs).reduce((sum, output) => sum + output.bytes, 0);
+  for (const { name, bytes } of await buildFunctions()) {
     console.log(`${name.padEnd(20)} ${String(Math.round(bytes / 1000)).padStart(5)} KB`);
   }
 }

