@@ -1,12 +1,17 @@
 import { Deadline } from '../delivery/deadline.ts';
+import type { Logger } from '../delivery/telemetry.ts';
 import { RelayboxError } from '../message/errors.ts';
 import { type MaintainReport, maintain } from '../operations/maintain.ts';
 import { operate } from '../operations/operate.ts';
+import type { Operations } from '../operations/operations.ts';
 import type { OperatorResponse } from '../operations/responses.ts';
+import { boxesToWake } from '../operations/wakes.ts';
+import { wakeTypes } from '../outbox/wake.ts';
 import type { AdminEngine } from './admin.ts';
 import { readSettings, type Settings } from './config.ts';
 import { once, shared } from './connections.ts';
 import { type InvocationContext, invocation } from './invocation.ts';
+import { inboxWakers, relayWaker } from './wake.ts';
 
 /** Options of a maintain function; everything else comes from its environment. */
 export interface MaintainFunctionOptions {
@@ -49,7 +54,7 @@ export function maintainFor(engine: AdminEngine): (options?: MaintainFunctionOpt
       invocation(context, async ({ deadline, telemetry }) => {
         const { settings, admin, checked } = await start();
         // An operator may ask a database that is not as it should be: `doctor` says what is wrong with it.
-        if (isRequest(event)) return await operate(admin.operations, event);
+        if (isRequest(event)) return await decide(admin.operations, event, settings, telemetry.logger);
         await checked();
         const report = await maintain(admin.maintenance, {
           deadline: Deadline.in(deadline.remainingMs() - EPILOGUE_MS),
@@ -62,6 +67,24 @@ export function maintainFor(engine: AdminEngine): (options?: MaintainFunctionOpt
         return report;
       });
   };
+}
+
+/** Answers an operator, and wakes those who have work by it. Which types have, only their handlers know: all are told. */
+async function decide(
+  operations: Operations,
+  request: unknown,
+  settings: Settings,
+  logger: Logger,
+): Promise<OperatorResponse> {
+  const relay = relayWaker(settings, logger);
+  const handlers = inboxWakers(settings, logger);
+  const answer = await operate(operations, request);
+  const boxes = boxesToWake(answer);
+  await Promise.all([
+    boxes.has('outbox') ? relay?.wake() : undefined,
+    boxes.has('inbox') ? wakeTypes(handlers, handlers.keys()) : undefined,
+  ]);
+  return answer;
 }
 
 function isRequest(event: unknown): boolean {

@@ -149,6 +149,28 @@ describe('the maintain function', () => {
     });
   });
 
+  it('wakes the relay, or the handlers, after a person’s decision, and nobody for a look or a dry run', async () => {
+    const inbox = await sqs.createQueue(`inbox-${Math.random().toString(36).slice(2)}`);
+    const handler = maintainFor(postgresAdmin)({
+      settings: { ...settings, inboxWakeQueueUrls: { 'order.placed': inbox.url } },
+    });
+    await add(1);
+    await database.pool.query('UPDATE outbox_messages SET state = 3, processed_at_utc = now()');
+    const { rows } = await database.pool.query(
+      `INSERT INTO inbox_messages (id, source, external_message_id, message_type, payload, created_at_utc, state, processed_at_utc, last_error)
+       VALUES (gen_random_uuid(), 'shop', gen_random_uuid()::text, 'order.placed', '{}', now(), 3, now(), 'it threw') RETURNING id`,
+    );
+    const woken = async () => [await sqs.bodies(wakes), await sqs.bodies(inbox)].map((all) => all.length);
+    const requeue = { command: 'requeue', all: true, destination: 'orders' };
+    await handler({ command: 'status' }, context());
+    await handler({ ...requeue, dryRun: true }, context());
+    expect(await woken()).toEqual([0, 0]);
+    await handler(requeue, context());
+    await vi.waitFor(async () => expect(await woken()).toEqual([1, 0]));
+    await handler({ command: 'requeue', ids: [rows[0].id] }, context());
+    await vi.waitFor(async () => expect(await woken()).toEqual([1, 1]));
+  });
+
   it('removes what retention allows in a cycle', async () => {
     await add(3);
     await database.pool.query(
