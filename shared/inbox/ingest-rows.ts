@@ -1,11 +1,8 @@
 import { defaults } from '../delivery/defaults.ts';
-import { hopsOf } from '../message/envelope/names.ts';
+import { hopsOf, UNREADABLE_TYPE } from '../message/envelope/names.ts';
 import type { Unreadable } from '../message/envelope/read.ts';
 import type { ReadMessage } from '../message/envelope/read-message.ts';
 import type { NewInboxRow } from '../store/inbox-store.ts';
-
-/** Type of rows whose record was not understood: their own lane, until a person has looked. */
-export const UNREADABLE_TYPE = 'relaybox.unreadable';
 
 /** What decides how a record becomes a row. */
 export interface RowOptions {

@@ -1,8 +1,9 @@
 import { silent, type Telemetry } from '../delivery/telemetry.ts';
+import { UNREADABLE_TYPE } from '../message/envelope/names.ts';
 import { type Mapping, readRecord, type SqsRecord, unreadable } from '../message/envelope/read.ts';
 import type { InboxStore, IngestResult, NewInboxRow } from '../store/inbox-store.ts';
 import { refusesRow } from './database-errors.ts';
-import { messageRow, type RowOptions, UNREADABLE_TYPE, unreadableRow } from './ingest-rows.ts';
+import { messageRow, type RowOptions, unreadableRow } from './ingest-rows.ts';
 
 /** How a batch of records is stored. */
 export interface IngestOptions extends RowOptions {

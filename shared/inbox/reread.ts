@@ -1,9 +1,10 @@
 import { defaults } from '../delivery/defaults.ts';
 import { silent, type Telemetry } from '../delivery/telemetry.ts';
+import { UNREADABLE_TYPE } from '../message/envelope/names.ts';
 import { type Mapping, readRecord, storedRecord } from '../message/envelope/read.ts';
 import type { ClaimedInboxMessage, InboxStore, TransactionLimits } from '../store/inbox-store.ts';
 import { refusesRow } from './database-errors.ts';
-import { messageRow, UNREADABLE_TYPE } from './ingest-rows.ts';
+import { messageRow } from './ingest-rows.ts';
 
 /** Where requeued records are, and how they are read this time. */
 export interface RereadOptions {

@@ -1,3 +1,4 @@
+import { UNREADABLE_TYPE } from '../message/envelope/names.ts';
 import { ConfigurationError } from '../message/errors.ts';
 
 /** What an option must be. */
@@ -68,7 +69,10 @@ export const common = {
   poolSize: whole(1, 1_000),
   onFailedKey: oneOf('block', 'skip'),
   consumer: text(0, 200),
-  messageType: text(1, 200),
+  messageType: {
+    must: `a text of 1 to 200 characters other than ${UNREADABLE_TYPE}`,
+    holds: (value: unknown) => text(1, 200).holds(value) && value !== UNREADABLE_TYPE,
+  },
 } as const;
 
 /**

@@ -1,4 +1,5 @@
 import { defaults } from '../delivery/defaults.ts';
+import { UNREADABLE_TYPE } from './envelope/names.ts';
 import { MessageRefused } from './errors.ts';
 import { isUuid, newId } from './id.ts';
 import {
@@ -74,6 +75,9 @@ function textOf(field: 'messageType' | 'correlationId' | 'partitionKey', text: u
   const limit = `1 to ${columns[field]} characters`;
   if (typeof text !== 'string') throw new MessageRefused(field, limit, kindOf(text));
   const length = characters(text);
+  if (field === 'messageType' && text === UNREADABLE_TYPE) {
+    throw new MessageRefused(field, "a type of the application's own", shown(text));
+  }
   if (length === 0 || length > columns[field]) throw new MessageRefused(field, limit, `${length} characters`);
   if (unsendable(text)) {
     throw new MessageRefused(

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { UNREADABLE_TYPE } from '../../shared/inbox/ingest-rows.ts';
 import { reread } from '../../shared/inbox/reread.ts';
+import { UNREADABLE_TYPE } from '../../shared/message/envelope/names.ts';
 import type { ClaimedInboxMessage, NewInboxRow } from '../../shared/store/inbox-store.ts';
 import { discardInbox, requeueInbox } from '../../shared/store/postgres/sql/operations-inbox.ts';
 import { claimRequest, inboxRow, limits } from '../support/inbox.ts';

@@ -194,6 +194,20 @@ describe('a mapping of your own', () => {
     expect(reasonOf(readRecord(record('x'), nothing))).toContain('payload of undefined');
   });
 
+  test('a sender’s own type can not be the one that unreadable records have, by any envelope', () => {
+    const reserved = 'relaybox.unreadable';
+    const event = { 'detail-type': reserved, detail: {}, id: 'e', source: 's', time: 't', account: '1' };
+    const mapping: Mapping = () => ({ id: 'i', messageType: reserved, payload: 1 });
+    for (const result of [
+      readRecord(record('{}', { ...good, 'relaybox-type': reserved })),
+      readRecord(record({ specversion: '1.0', id: 'c', type: reserved, source: 's', data: 1 })),
+      readRecord(record(event)),
+      readRecord(record('{}'), mapping),
+    ]) {
+      expect(reasonOf(result)).toContain('its message type is relaybox.unreadable');
+    }
+  });
+
   test('an unreadable record can be read again later, attributes and all', () => {
     const result = readRecord(record('a', { kind: 'order', 'relaybox-type': 'x' }));
     if (!('unreadable' in result)) throw new Error('read');

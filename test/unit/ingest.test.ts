@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ingest } from '../../shared/inbox/ingest.ts';
-import { UNREADABLE_TYPE } from '../../shared/inbox/ingest-rows.ts';
+import { UNREADABLE_TYPE } from '../../shared/message/envelope/names.ts';
 import type { SqsRecord } from '../../shared/message/envelope/read.ts';
 import type { IngestResult, NewInboxRow } from '../../shared/store/inbox-store.ts';
 

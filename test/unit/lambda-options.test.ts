@@ -37,6 +37,7 @@ describe('options that can not work are refused when the function is made, by na
     ['inboxHandler', { retry: 5 }, 'retry must be an object, but is 5'],
     ['inboxHandler', { onFailedKey: 'blok' }, 'onFailedKey must be one of block, skip, but is "blok"'],
     ['inboxHandler', { messageType: undefined }, 'messageType must be a text .* is undefined'],
+    ['inboxHandler', { messageType: 'relaybox.unreadable' }, 'messageType must be .* "relaybox.unreadable"'],
     ['inboxHandler', { messageType: '' }, 'messageType must be a text .* is ""'],
     ['inboxHandler', { consumer: 7 }, 'consumer must be a text .* is 7'],
     ['inboxHandler', { schema: {} }, 'schema must be a Standard Schema'],

@@ -50,6 +50,7 @@ describe('no hostage: refused at add, with field, limit and value', () => {
     ['destination', { destination: undefined }, /undefined/],
     ['messageType', { messageType: '' }, /0 characters/],
     ['messageType', { messageType: '😀'.repeat(201) }, /201 characters/],
+    ['messageType', { messageType: 'relaybox.unreadable' }, /relaybox\.unreadable/],
     ['messageType', { messageType: 'a\0' }, /U\+0000/],
     ['messageType', { messageType: 'a\u0001' }, /U\+0001/],
     ['messageType', { messageType: 'a\ud800' }, /U\+D800/],

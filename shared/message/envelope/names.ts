@@ -16,6 +16,9 @@ export const names = {
   headers: 'relaybox-headers',
 } as const;
 
+/** Type of rows whose record was not understood: their own lane, until a person has looked. No sender may use it. */
+export const UNREADABLE_TYPE = 'relaybox.unreadable';
+
 /** How often the message was caused by a message, as its headers say; 0 where they don't. */
 export function hopsOf(headers: Headers): number {
   const hops = Number(headers[names.hops] ?? 0);

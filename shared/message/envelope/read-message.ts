@@ -1,7 +1,7 @@
 import type { Headers } from '../message.ts';
 import { characters } from '../text.ts';
 import { refusedByDatabase } from './characters.ts';
-import { type Facts, names, reservedPrefix } from './names.ts';
+import { type Facts, names, reservedPrefix, UNREADABLE_TYPE } from './names.ts';
 
 /** A message as it came by the wire, the same by every route. */
 export interface ReadMessage {
@@ -31,6 +31,11 @@ const columns = { id: 300, type: 200, correlationId: 200, partitionKey: 200 } as
 export function toMessage(candidate: Candidate): ReadMessage {
   const id = needed('id', candidate.id, columns.id);
   const messageType = needed('message type', candidate.type, columns.type);
+  if (messageType === UNREADABLE_TYPE) {
+    throw new UnreadableRecord(
+      `its message type is ${UNREADABLE_TYPE}, which is kept for what can't be read`,
+    );
+  }
   const refused = refusedByDatabase(candidate.payload);
   if (refused) throw new UnreadableRecord(`the payload ${refused}`);
   return {
