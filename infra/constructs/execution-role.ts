@@ -1,5 +1,6 @@
 import { ArnFormat, Stack, Validations } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
+import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import type * as logs from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import { flattened } from './finding-id.ts';
@@ -30,7 +31,7 @@ export class ExecutionRole extends iam.Role {
       inlinePolicies: {
         Logs: new iam.PolicyDocument({ statements: [writeLogs(props.logGroup)] }),
         ...(props.inVpc && { Network: new iam.PolicyDocument({ statements: useNetwork(interfaces) }) }),
-        ...(props.tracing && { Tracing: new iam.PolicyDocument({ statements: [trace()] }) }),
+        ...(props.tracing && { Tracing: new iam.PolicyDocument({ statements: [writeTraces()] }) }),
       },
     });
     if (props.inVpc || props.tracing) {
@@ -49,6 +50,15 @@ export class ExecutionRole extends iam.Role {
     const role = this.node.defaultChild;
     if (role) Validations.of(role).acknowledge({ id: `AwsSolutions-IAM5[Resource::${resource}]`, reason });
   }
+}
+
+/**
+ * Turns tracing on for a function with this role. Not by the function's own property: that adds a statement to the policy
+ * of what is granted, and what is acknowledged of it would be acknowledged of every grant.
+ */
+export function trace(fn: lambda.Function, mode: lambda.Tracing): void {
+  const resource = fn.node.defaultChild as lambda.CfnFunction;
+  resource.tracingConfig = { mode };
 }
 
 function writeLogs(logGroup: logs.ILogGroup): iam.PolicyStatement {
@@ -76,7 +86,7 @@ function useNetwork(interfaces: string): iam.PolicyStatement[] {
   ];
 }
 
-function trace(): iam.PolicyStatement {
+function writeTraces(): iam.PolicyStatement {
   return new iam.PolicyStatement({
     actions: ['xray:PutTraceSegments', 'xray:PutTelemetryRecords'],
     resources: ['*'],

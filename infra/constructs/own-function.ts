@@ -2,7 +2,7 @@ import type { Duration } from 'aws-cdk-lib';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
-import { ExecutionRole } from './execution-role.ts';
+import { ExecutionRole, trace } from './execution-role.ts';
 import type { Network } from './network.ts';
 
 /** What all functions of a Relaybox have in common. */
@@ -61,9 +61,6 @@ export class OwnFunction extends lambda.Function {
       // cut it after sixteen, and drop the wake.
       recursiveLoop: lambda.RecursiveLoop.ALLOW,
     });
-    // Not by the function's own property: that adds a statement to the policy of what is granted, and what is
-    // acknowledged of it would be acknowledged of every grant.
-    const resource = this.node.defaultChild as lambda.CfnFunction;
-    if (tracing) resource.tracingConfig = { mode: common.tracing };
+    if (tracing) trace(this, common.tracing);
   }
 }

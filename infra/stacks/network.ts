@@ -1,5 +1,6 @@
 import { Fn } from 'aws-cdk-lib';
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
+import * as logs from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import type { NetworkSettings } from '../context.ts';
 
@@ -8,6 +9,7 @@ export class AppNetwork extends Construct {
   readonly vpc: ec2.IVpc;
   /** The functions' subnets. */
   readonly subnets: ec2.SubnetSelection;
+  readonly #endpoints: ec2.SecurityGroup | undefined;
 
   constructor(scope: Construct, id: string, settings: NetworkSettings) {
     super(scope, id);
@@ -17,13 +19,20 @@ export class AppNetwork extends Construct {
       settings.vpcId !== undefined || egress
         ? { subnetType: ec2.SubnetType.PRIVATE_WITH_EGRESS }
         : { subnetType: ec2.SubnetType.PRIVATE_ISOLATED };
-    if (settings.egress === 'endpoints') this.#addEndpoints(settings);
+    this.#endpoints = settings.egress === 'endpoints' ? this.#addEndpoints(settings) : undefined;
+  }
+
+  /** Lets these call AWS's services through the endpoints, where there are some. */
+  letOut(groups: readonly ec2.ISecurityGroup[]): void {
+    for (const group of groups) {
+      this.#endpoints?.addIngressRule(group, ec2.Port.HTTPS, 'Functions of Relaybox');
+    }
   }
 
   #create(settings: NetworkSettings): ec2.IVpc {
     const nat = settings.egress === 'nat';
     const isolated = { name: 'isolated', subnetType: ec2.SubnetType.PRIVATE_ISOLATED };
-    return new ec2.Vpc(this, 'Vpc', {
+    const vpc = new ec2.Vpc(this, 'Vpc', {
       maxAzs: 2,
       natGateways: nat ? 1 : 0,
       subnetConfiguration: nat
@@ -33,8 +42,15 @@ export class AppNetwork extends Construct {
             isolated,
           ]
         : [isolated],
-      // The CDK's own classes don't fit its interfaces where optional properties are exact.
-    }) as ec2.IVpc;
+    });
+    const logGroup = new logs.LogGroup(this, 'RejectedTraffic', { retention: logs.RetentionDays.ONE_MONTH });
+    // What was let through would cost by the gigabyte; what was not is what one looks for.
+    vpc.addFlowLog('Rejected', {
+      trafficType: ec2.FlowLogTrafficType.REJECT,
+      destination: ec2.FlowLogDestination.toCloudWatchLogs(logGroup),
+    });
+    // The CDK's own classes don't fit its interfaces where optional properties are exact.
+    return vpc as ec2.IVpc;
   }
 
   #existing({ vpcId, subnetIds, availabilityZones }: NetworkSettings): ec2.IVpc {
@@ -49,7 +65,7 @@ export class AppNetwork extends Construct {
   }
 
   /** The services that the functions call. Two zones of one endpoint cost twice one. */
-  #addEndpoints({ endpointZones }: NetworkSettings): void {
+  #addEndpoints({ endpointZones }: NetworkSettings): ec2.SecurityGroup {
     const services = {
       Sqs: ec2.InterfaceVpcEndpointAwsService.SQS,
       EventBridge: ec2.InterfaceVpcEndpointAwsService.EVENTBRIDGE,
@@ -61,11 +77,6 @@ export class AppNetwork extends Construct {
       description: 'Endpoints of AWS services, for the functions in this VPC',
       allowAllOutbound: false,
     });
-    securityGroup.addIngressRule(
-      ec2.Peer.ipv4(this.vpc.vpcCidrBlock),
-      ec2.Port.HTTPS,
-      'Functions in this VPC',
-    );
     for (const [name, service] of Object.entries(services)) {
       this.vpc.addInterfaceEndpoint(name, {
         service,
@@ -75,5 +86,6 @@ export class AppNetwork extends Construct {
         privateDnsEnabled: true,
       });
     }
+    return securityGroup;
   }
 }

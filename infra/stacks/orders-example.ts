@@ -8,6 +8,7 @@ import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
+import { ExecutionRole, trace } from '../constructs/execution-role.ts';
 import { handlerCode } from '../constructs/handler-code.ts';
 import type { Relaybox } from '../constructs/relaybox.ts';
 
@@ -81,7 +82,8 @@ export class OrdersExample extends Construct {
   }
 
   #function(id: string, file: string, description: string, props: OrdersExampleProps): lambda.Function {
-    return new lambda.Function(this, id, {
+    const logGroup = new logs.LogGroup(this, `${id}Logs`, { retention: logs.RetentionDays.ONE_MONTH });
+    const fn = new lambda.Function(this, id, {
       description: `Relaybox's example: ${description}`,
       code: handlerCode(example(file)),
       handler: 'index.handler',
@@ -89,10 +91,18 @@ export class OrdersExample extends Construct {
       architecture: lambda.Architecture.ARM_64,
       memorySize: 256,
       timeout: Duration.seconds(30),
-      tracing: lambda.Tracing.ACTIVE,
-      logGroup: new logs.LogGroup(this, `${id}Logs`, { retention: logs.RetentionDays.ONE_MONTH }),
+      logGroup,
+      role: new ExecutionRole(this, `${id}Role`, {
+        logGroup,
+        inVpc: props.placement?.vpc !== undefined,
+        tracing: true,
+      }),
+      // Its metrics stand beside Relaybox's own on the dashboard.
+      environment: { POWERTOOLS_SERVICE_NAME: props.relaybox.serviceName },
       ...props.placement,
     });
+    trace(fn, lambda.Tracing.ACTIVE);
+    return fn;
   }
 }
 
