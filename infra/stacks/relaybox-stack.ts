@@ -9,6 +9,7 @@ import type { InboxProps } from '../constructs/ingest.ts';
 import { Relaybox } from '../constructs/relaybox.ts';
 import type { AppSettings, DestinationSettings } from '../context.ts';
 import { appDatabase } from './database.ts';
+import { EmulatedBus } from './emulated-bus.ts';
 import { AppNetwork } from './network.ts';
 import { OrdersExample } from './orders-example.ts';
 
@@ -33,7 +34,7 @@ export class RelayboxStack extends Stack {
     this.relaybox = new Relaybox(this, 'Relaybox', {
       source: settings.source,
       database: appDatabase(this, settings, network?.vpc),
-      destinations: { events: Destination.eventBus(bus, { keyed: false }), ...this.#destinations(settings) },
+      destinations: { events: ownBus(bus, settings), ...this.#destinations(settings) },
       inboxes: this.#inboxes(settings),
       alarmTopic: this.#alarmTopic(settings),
       ...(settings.schema !== undefined && { tables: { schema: settings.schema } }),
@@ -51,6 +52,11 @@ export class RelayboxStack extends Stack {
       ...(network && { vpcSubnets: network.subnets }),
       ...(settings.network.egress === 'provided' && { egress: 'provided' as const }),
     });
+    if (network !== undefined) {
+      network.letOut(this.relaybox.network.securityGroups);
+      // It runs while the deployment does, and reads its secret through an endpoint or NAT.
+      this.relaybox.migration.trigger?.node.addDependency(network);
+    }
     if (settings.example) this.#example(settings, bus);
     new CfnOutput(this, 'EventBus', { value: bus.eventBusName });
     new CfnOutput(this, 'MaintainFunction', {
@@ -112,4 +118,10 @@ export class RelayboxStack extends Stack {
     if (alarmEmail !== undefined) topic.addSubscription(new EmailSubscription(alarmEmail));
     return topic;
   }
+}
+
+/** The bus that the app makes. Its messages have no partition keys, since it keeps no order. */
+function ownBus(bus: events.IEventBus, { emulator }: AppSettings): Destination {
+  const options = { keyed: false };
+  return emulator ? new EmulatedBus(bus, options) : Destination.eventBus(bus, options);
 }
