@@ -218,6 +218,18 @@ describe('failed and show', () => {
     expect(new Set(seen).size).toBe(5);
   });
 
+  it('shows headers as JSON, and as their text where they are nested too deep for an answer', async () => {
+    const id = await t.row({ headers: '{"tenant":"a","n":1}' });
+    const text = `{"a": ${'['.repeat(6000)}${']'.repeat(6000)}}`;
+    const deep = await t.row({ headers: text });
+    const headers = async (of: string) => {
+      const answer = await t.ask({ command: 'show', id: of });
+      return JSON.parse(JSON.stringify(answer.messages[0])).headers as unknown;
+    };
+    expect(await headers(id)).toEqual({ tenant: 'a', n: 1 });
+    expect(await headers(deep)).toBe(text);
+  });
+
   it('shows a message by its row or by its sender, the payload only where it is asked for', async () => {
     const [id = ''] = await ingest({ externalMessageId: 'x 1', payload: '{"secret":1}' });
     const [copy] = await ingest({ externalMessageId: 'x 1', consumer: 'emails' });

@@ -1,3 +1,4 @@
+import { nesting } from '../../message/serialise.ts';
 import type { Box } from '../../operations/requests.ts';
 import type { ShownMessage } from '../../operations/responses.ts';
 import { laneOf } from './failed-page.ts';
@@ -22,7 +23,7 @@ export function shown(box: Box, row: Row): ShownMessage {
     sequence: row.textOrNull('sequence'),
     bucket: box === 'outbox' ? row.number('bucket') : null,
     correlationId: row.textOrNull('correlation_id'),
-    headers: row.raw('headers'),
+    headers: shownHeaders(row.textOrNull('headers')),
     retryCount: row.number('retry_count'),
     maxRetries: row.number('max_retries'),
     createdAt: row.text('created_at'),
@@ -68,4 +69,17 @@ function inboxSituation(state: number, row: Row): string {
 
 function failedSituation(row: Row): string {
   return row.flag('held') ? 'failed for good; its key waits for a person' : 'failed for good';
+}
+
+/** Levels of another program's headers that are shown as JSON; what is nested deeper would overflow whoever writes the answer. */
+const shownLevels = 100;
+
+/** Headers as JSON, or as their text where they are too deep, or no JSON. */
+function shownHeaders(text: string | null): unknown {
+  if (text === null || nesting(text) > shownLevels) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }

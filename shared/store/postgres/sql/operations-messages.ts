@@ -31,7 +31,7 @@ ORDER BY i.consumer, i.message_type, i.id LIMIT $6`;
 }
 
 const common = (alias: string): string => `
-  ${alias}.id, ${alias}.message_type, ${alias}.partition_key, ${alias}.sequence::text AS sequence, ${alias}.correlation_id, ${alias}.headers,
+  ${alias}.id, ${alias}.message_type, ${alias}.partition_key, ${alias}.sequence::text AS sequence, ${alias}.correlation_id, ${alias}.headers::text AS headers,
   ${alias}.state, ${alias}.retry_count, ${alias}.max_retries, ${iso(`${alias}.created_at_utc`)} AS created_at,
   ${iso(`${alias}.next_attempt_at_utc`)} AS next_attempt_at, ${iso(`${alias}.locked_until_utc`)} AS locked_until,
   ${iso(`${alias}.processed_at_utc`)} AS ended_at, ${alias}.last_error, ${alias}.held, octet_length(${alias}.payload) AS payload_bytes,
