@@ -1,4 +1,4 @@
-import { App, aws_ec2 as ec2, aws_lambda as lambda, Stack, aws_secretsmanager as secrets } from 'aws-cdk-lib';
+import { App, aws_ec2 as ec2, Stack, aws_secretsmanager as secrets } from 'aws-cdk-lib';
 import { Annotations, Match } from 'aws-cdk-lib/assertions';
 import { Database, Relaybox, type RelayboxProps } from '../../infra/index.ts';
 
@@ -10,9 +10,6 @@ export interface Parts {
   readonly vpc: ec2.IVpc;
   readonly database: Database;
 }
-
-/** A handler's or a producer's code; nothing of it runs. */
-export const inline = lambda.Code.fromInline('export const handler = async () => undefined;');
 
 export function part(): Parts {
   const stack = new Stack(new App(), 'App');

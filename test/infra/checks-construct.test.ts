@@ -9,11 +9,12 @@ import {
 } from 'aws-cdk-lib';
 import { describe, expect, test, vi } from 'vitest';
 import { Database, Destination } from '../../infra/index.ts';
-import { inline, type Parts, part, relayboxIn, saidOf } from './checked-app.ts';
+import { type Parts, part, relayboxIn, saidOf } from './checked-app.ts';
+import { inline } from './inline.ts';
 
 // The checks look at what the functions are, not at what is in them.
 vi.mock('../../infra/constructs/bundles.ts', async () => {
-  const { inline } = await import('./checked-app.ts');
+  const { inline } = await import('./inline.ts');
   return { bundle: () => inline };
 });
 
