@@ -234,6 +234,29 @@ describe('inboxHandler', () => {
     expect((await effects()).sort()).toEqual(['hangs', 'throws']);
   });
 
+  it.each([
+    "SET app.tenant = 'a'",
+    "SELECT set_config('app.tenant', 'a', false)",
+    'SET statement_timeout = 1; SET LOCAL statement_timeout = 5000',
+    'SET ROLE pg_monitor; SET LOCAL ROLE none',
+  ])('what a handler did by %j is gone for the next user of its connection', async (text) => {
+    await store(record('a'), record('b'));
+    const seen: unknown[] = [];
+    const handler = inboxHandler(
+      { messageType: 'order.placed', parallelism: 1, batchSize: 1, settings },
+      async (message, { tx }) => {
+        const { rows } = await tx.query(
+          `SELECT coalesce(current_setting('app.tenant', true), '') AS tenant, current_user = session_user AS self,
+             pg_backend_pid() AS pid`,
+        );
+        seen.push(rows[0]);
+        if (message.id === 'a') await tx.query(text);
+      },
+    );
+    expect(await handler({}, context())).toMatchObject({ handled: 2, unavailable: undefined });
+    expect(seen).toMatchObject(Array(2).fill({ tenant: '', self: true }));
+  });
+
   it('gives back in time what it can not finish, and goes on at the next wake', async () => {
     await store(...Array.from({ length: 10 }, (_, index) => record(`m${index}`)));
     const handler = inboxHandler(

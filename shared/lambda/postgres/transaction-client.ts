@@ -40,16 +40,17 @@ export function transactionClient(transaction: LazyTransaction<PostgresTx>): Pos
 
 async function run(transaction: LazyTransaction<PostgresTx>, args: readonly unknown[]): Promise<unknown> {
   const [first, values] = args;
-  refuseControl(typeof first === 'string' ? first : configOf(first).text);
+  // The config form goes through whole: `rowMode` and `types` are how ORMs ask for their rows.
+  const config = typeof first === 'string' ? { text: first } : configOf(first);
+  refuseControl(config.text);
   const tx = await transaction.client();
   const watch = watchOf(tx);
   watch?.check();
-  const bound = Array.isArray(values) ? values : undefined;
-  // The config form goes through whole: `rowMode` and `types` are how ORMs ask for their rows.
-  const config = typeof first === 'string' ? { text: first } : configOf(first);
+  // It hides in a SELECT, where the server's answer doesn't tell it.
+  if (watch && /\bset_config\b/i.test(config.text)) watch.settings = true;
   let result: unknown;
   try {
-    result = await tx.query(config, bound);
+    result = await tx.query(config, Array.isArray(values) ? values : undefined);
   } catch (error) {
     watch?.check(error);
     throw error;

@@ -16,11 +16,14 @@ const ending = ['COMMIT', 'PREPARE TRANSACTION', 'BEGIN', 'START TRANSACTION'];
  * transaction is seen whether its text succeeds as a whole or not.
  */
 export class TransactionWatch {
+  /** True once the work may have changed settings of the session, which outlive a commit. */
+  settings = false;
   readonly #client: pg.ClientBase;
   #last = '';
   #endedBy: string | undefined;
   readonly #commandComplete = ({ text }: { readonly text: string }): void => {
     this.#last = text;
+    if (text === 'SET') this.settings = true;
     if (ending.includes(text)) this.end(text);
   };
   readonly #readyForQuery = ({ status }: { readonly status: string }): void => {

@@ -9,6 +9,10 @@ import { TransactionWatch } from './transaction-watch.ts';
 /** A COMMIT may wait for a standby; nobody should wait longer for the answer. */
 const commitMs = 10_000;
 const rollbackMs = 2_000;
+const resetMs = 2_000;
+
+/** What of `DISCARD ALL` concerns settings; the rest of it would drop our own planned statements too. */
+const RESET = 'SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; RESET ALL';
 
 /**
  * Begins a transaction in one round trip with its limits, so that the server itself ends what a killed or frozen
@@ -75,7 +79,9 @@ class PostgresTransaction implements Transaction<pg.PoolClient> {
       this.#release(true);
       throw unknownOutcome(error);
     }
-    this.#release(false);
+    // The roll-back of a transaction takes its settings back by itself.
+    const clean = !this.#watch.settings || command !== 'COMMIT' || (await this.#reset());
+    this.#release(!clean);
     // What PostgreSQL answers where a statement had failed before, whether or not somebody caught its error.
     if (command !== 'COMMIT') {
       throw new TransactionError(
@@ -107,6 +113,16 @@ class PostgresTransaction implements Transaction<pg.PoolClient> {
 
   endedInside(): string | undefined {
     return this.#watch.ended();
+  }
+
+  /** The connection's next user must not find this one's settings or role. False where they could not be reset. */
+  async #reset(): Promise<boolean> {
+    try {
+      await within(this.tx, resetMs, this.tx.query(RESET));
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   #release(destroy: boolean): void {
