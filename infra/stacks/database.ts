@@ -85,7 +85,9 @@ function postgres({ databaseName }: NewDatabaseSettings) {
 /** Express: no licence fee, 10 GB a database, no standby. Its database has to be created by hand, since RDS makes none. */
 function sqlServer() {
   return {
-    engine: rds.DatabaseInstanceEngine.sqlServerEx({ version: rds.SqlServerEngineVersion.VER_16 }),
+    engine: rds.DatabaseInstanceEngine.sqlServerEx({
+      version: rds.SqlServerEngineVersion.VER_16_00_4236_2_V1,
+    }),
     licenseModel: rds.LicenseModel.LICENSE_INCLUDED,
   };
 }
