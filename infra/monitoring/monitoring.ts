@@ -1,4 +1,4 @@
-import { Duration } from 'aws-cdk-lib';
+import { Annotations, Duration } from 'aws-cdk-lib';
 import { Dashboard, Stats, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
 import { Construct } from 'constructs';
 import { Alarms } from './alarms.ts';
@@ -11,6 +11,9 @@ import type { DeadLetterQueuePart, HandlerPart, IngestPart, MonitoringParts } fr
 
 /** Share of the database's connections from which on one should act. */
 const CONNECTIONS_SHARE = 0.8;
+
+/** Alarms on queries see so much of the past, and no more. */
+const QUERY_HOURS = 3;
 
 /** Where the runbook stands in the package. */
 const RUNBOOK = 'relaybox/docs/operations.md';
@@ -40,7 +43,7 @@ export class Monitoring extends Construct {
     this.#lanes = {
       alarms: this.#alarms,
       metrics: new RelayboxMetrics(parts.service, parts.namespace),
-      figuresPeriod: wholeMinutes(Math.max(300, 2 * parts.maintain.every.toSeconds())),
+      figuresPeriod: this.#figuresPeriod(parts.maintain.every),
     };
     this.#age = parts.oldestDueAge ?? wholeMinutes(Math.max(300, 2 * parts.relay.every.toSeconds()));
     this.#watchOwn();
@@ -107,6 +110,17 @@ export class Monitoring extends Construct {
         deadLetterQueues: this.#deadLetterQueues,
       }),
     });
+  }
+
+  /** Two cycles of maintenance, so that no period is without figures. */
+  #figuresPeriod(every: Duration): Duration {
+    const seconds = Math.max(300, 2 * every.toSeconds());
+    if (seconds <= QUERY_HOURS * 3600) return wholeMinutes(seconds);
+    Annotations.of(this).addWarningV2(
+      'relaybox:sparse-figures',
+      `Maintenance runs every ${every.toHumanString()}, and alarms over all lanes see the last ${QUERY_HOURS} hours only: they may miss what goes wrong. Set its interval to 90 minutes or less.`,
+    );
+    return Duration.hours(QUERY_HOURS);
   }
 
   #watchOwn(): void {

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { Duration } from 'aws-cdk-lib';
-import { Template } from 'aws-cdk-lib/assertions';
-import { describe, expect, it } from 'vitest';
+import { Annotations, Match, Template } from 'aws-cdk-lib/assertions';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { lambdaTelemetry } from '../../shared/lambda/telemetry.ts';
 import { alarmsOf, bodyOf, monitored, textOf, widgetsOf } from './monitoring-parts.ts';
 
 /** Headings of a document, as GitHub makes anchors of them. */
@@ -133,6 +134,43 @@ describe('lanes', () => {
     const { stack } = monitored(({ maintain }) => ({ maintain: { ...maintain, every } }));
     expect(alarmsOf(stack)['OldestDueAgeorders']?.Period).toBe(1800);
     expect(alarmsOf(stack)['FailedMessages']?.Metrics?.[0]?.Period).toBe(1800);
+  });
+});
+
+describe('sparse maintenance', () => {
+  it('is said at synth where alarms would be blind by it', () => {
+    const every = Duration.hours(6);
+    const { stack } = monitored(({ maintain }) => ({ maintain: { ...maintain, every } }));
+    Annotations.fromStack(stack).hasWarning(
+      '*',
+      Match.stringLikeRegexp('runs every 6 hours.*90 minutes or less'),
+    );
+    expect(alarmsOf(stack)['ExpiredLeases']).toMatchObject({ EvaluationPeriods: 1 });
+  });
+});
+
+describe('what alarms read', () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  it('is what the functions write: namespace, service, lane', () => {
+    const written: string[] = [];
+    vi.spyOn(process.stdout, 'write').mockImplementation((line) => written.push(String(line)) > 0);
+    process.env['POWERTOOLS_SERVICE_NAME'] = 'orders-service';
+    const telemetry = lambdaTelemetry();
+    telemetry.count('OldestDueAgeSeconds', 7, 'orders');
+    telemetry.flush();
+    vi.restoreAllMocks();
+    const blob = JSON.parse(written.join('')) as Record<string, unknown> & {
+      _aws: {
+        CloudWatchMetrics: { Namespace: string; Dimensions: string[][]; Metrics: { Name: string }[] }[];
+      };
+    };
+    const alarm = alarmsOf(monitored().stack)['OldestDueAgeorders'];
+    expect(blob._aws.CloudWatchMetrics).toMatchObject([
+      { Namespace: alarm?.Namespace, Metrics: [{ Name: alarm?.MetricName }] },
+    ]);
+    const dimensions = blob._aws.CloudWatchMetrics[0]?.Dimensions[0] ?? [];
+    expect(dimensions.sort().map((Name) => ({ Name, Value: blob[Name] }))).toEqual(alarm?.Dimensions);
   });
 });
 

@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { secured } from './secured-app.ts';
+
+const { template: of, relaybox } = secured();
+const template = of();
+const functions = Object.entries(template.findResources('AWS::Lambda::Function')).filter(([id]) =>
+  id.startsWith('Relaybox'),
+);
+const alarms = Object.values(template.findResources('AWS::CloudWatch::Alarm')).map(
+  ({ Properties }) => Properties,
+);
+/** The dimensions of an alarm's metric, or of the metrics that it computes with. */
+const watched = (metric: string): string =>
+  JSON.stringify(
+    alarms
+      .flatMap(({ MetricName, Dimensions, Metrics = [] }) => [
+        { MetricName, Dimensions },
+        ...Metrics.map(({ MetricStat }: { MetricStat?: { Metric: object } }) => MetricStat?.Metric ?? {}),
+      ])
+      .filter(({ MetricName }) => MetricName === metric),
+  );
+
+describe('a Relaybox', () => {
+  it.each(functions.filter(([id]) => !id.startsWith('RelayboxMigration')))('watches %s', (id) => {
+    for (const metric of ['Errors', 'Throttles', 'Duration', 'RecursiveInvocationsDropped']) {
+      expect(watched(metric)).toContain(`{"Ref":"${id}"}`);
+    }
+  });
+
+  it('does not watch the migration, which fails the deployment', () => {
+    expect(watched('Errors')).not.toContain('RelayboxMigration');
+  });
+
+  it('watches the dead-letter queue of each inbox, brought or made', () => {
+    const visible = watched('ApproximateNumberOfMessagesVisible');
+    expect(visible).toMatch(/"Dead[0-9A-F]{8}","QueueName"/);
+    expect(visible).toMatch(/"RelayboxIngeststockserviceDeadLetterQueue[0-9A-F]{8}","QueueName"/);
+  });
+
+  it('reads the metrics of its own functions: one service name, in alarms and in each function', () => {
+    const services = functions.map(([, { Properties }]) => Properties.Environment.Variables);
+    for (const { POWERTOOLS_SERVICE_NAME, POWERTOOLS_METRICS_NAMESPACE } of services) {
+      expect(POWERTOOLS_SERVICE_NAME).toBe(relaybox.serviceName);
+      expect(POWERTOOLS_METRICS_NAMESPACE).toBe('Relaybox');
+    }
+    for (const lane of ['orders', 'events', 'order.placed', 'refunded']) {
+      expect(watched('OldestDueAgeSeconds')).toContain(
+        JSON.stringify([
+          { Name: 'lane', Value: lane },
+          { Name: 'service', Value: relaybox.serviceName },
+        ]),
+      );
+    }
+    const queries = alarms.filter(({ Metrics = [] }) => Metrics[0]?.Expression?.startsWith('SELECT'));
+    expect(queries).toHaveLength(9);
+    for (const { Metrics } of queries) {
+      expect(Metrics[0].Expression).toContain(`service = '${relaybox.serviceName}'`);
+    }
+  });
+
+  it('can leave all of it out', () => {
+    const without = secured({ monitoring: { enabled: false } }).template();
+    without.resourceCountIs('AWS::CloudWatch::Alarm', 0);
+    without.resourceCountIs('AWS::CloudWatch::Dashboard', 0);
+  });
+});
