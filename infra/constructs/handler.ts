@@ -1,5 +1,5 @@
 import { Duration } from 'aws-cdk-lib';
-import type * as lambda from 'aws-cdk-lib/aws-lambda';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
 import type * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { defaults } from '../../shared/delivery/defaults.ts';
@@ -16,7 +16,7 @@ export interface HandlerProps {
   readonly entry?: string;
   /** Its code, bundled already: `index.mjs` exports `handler`. */
   readonly code?: lambda.Code;
-  /** A function made elsewhere. It gets its settings and permissions, and keeps all else. */
+  /** A function made elsewhere. It gets its settings, permissions and triggers, and keeps all else. */
   readonly function?: lambda.Function;
   /** @default Duration.seconds(30) */
   readonly timeout?: Duration;
@@ -71,7 +71,7 @@ export class Handler extends Construct {
       functionTimeout: this.timeout,
       ...(props.wakeQueue && { queue: props.wakeQueue }),
     });
-    this.function = props.function ?? this.createFunction(props);
+    this.function = props.function ? asWorker(props.function) : this.createFunction(props);
     this.wakeQueue.wakes(this.function, this.maxConcurrency);
     this.sweep = new Sweep(this, 'Sweep', {
       function: this.function,
@@ -101,6 +101,15 @@ function leaseOf(environment: HandlerProps['environment'] = {}): Handler['lease'
     minimumSeconds: seconds('RELAYBOX_MESSAGE_LEASE_SECONDS', defaults.messageLeaseSeconds),
     marginSeconds: seconds('RELAYBOX_LEASE_MARGIN_SECONDS', defaults.leaseMarginSeconds),
   };
+}
+
+/** What our own functions have too: Lambda neither repeats a failed run nor cuts a chain of wakes, which has its own limit. */
+function asWorker(fn: lambda.Function): lambda.Function {
+  const resource = fn.node.defaultChild;
+  if (resource instanceof lambda.CfnFunction) resource.recursiveLoop ??= lambda.RecursiveLoop.ALLOW;
+  const configured = fn.node.findAll().some((child) => child instanceof lambda.CfnEventInvokeConfig);
+  if (!configured) fn.configureAsyncInvoke({ retryAttempts: 0 });
+  return fn;
 }
 
 function codeOf({ messageType, entry, code, bundling }: HandlerConstructProps): lambda.Code {

@@ -1,7 +1,7 @@
-import { Duration } from 'aws-cdk-lib';
-import type * as lambda from 'aws-cdk-lib/aws-lambda';
+import { Duration, Stack } from 'aws-cdk-lib';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { Trigger } from 'aws-cdk-lib/triggers';
-import { Construct, type IConstruct } from 'constructs';
+import { Construct } from 'constructs';
 import { bundle } from './bundles.ts';
 import type { Database } from './database.ts';
 import type { Engine } from './engine.ts';
@@ -44,10 +44,14 @@ export class Migration extends Construct {
     this.trigger?.node.addDependency(props.common.network, ...props.database.dependencies);
   }
 
-  /** Updates these only once the tables are up to date. */
-  before(...constructs: IConstruct[]): void {
-    for (const construct of constructs) {
-      if (this.trigger) construct.node.addDependency(this.trigger);
+  /**
+   * Updates a function only once the tables are up to date. Only the function itself waits: its security group may be
+   * named by a rule of the database's, for which the migration waits in its turn.
+   */
+  before(fn: lambda.IFunction): void {
+    const resource = fn.node.defaultChild;
+    if (this.trigger && resource instanceof lambda.CfnFunction && Stack.of(fn) === Stack.of(this)) {
+      resource.node.addDependency(this.trigger);
     }
   }
 

@@ -97,6 +97,7 @@ export class Relaybox extends Construct {
       ...(handler.consumer && { RELAYBOX_CONSUMER: handler.consumer }),
     });
     this.#connect(handler.function);
+    if (props.function) connectToDatabase(props.function, this.network);
     this.relay.wakeQueue.grantWake(handler.function);
     this.#handlers.push(handler);
     this.#wakeEachOther(handler);
@@ -107,7 +108,7 @@ export class Relaybox extends Construct {
   /** Lets a function add messages: the database, the wake queue, and the destinations' limits, by which `add` refuses early. */
   grantProduce(fn: lambda.IFunction, options: ProduceOptions = {}): void {
     configure(fn, this.environmentOfProducers);
-    this.#props.database.grantConnect(fn);
+    this.#connect(fn);
     connectToDatabase(fn, this.network);
     this.relay.wakeQueue.grantWake(fn);
     this.#producers.push({ ...options, function: fn });
@@ -173,7 +174,7 @@ export class Relaybox extends Construct {
   }
 
   /** What every function that uses the tables needs: its login, and the tables before it. */
-  #connect(fn: lambda.Function): void {
+  #connect(fn: lambda.IFunction): void {
     this.#props.database.grantConnect(fn);
     this.migration.before(fn);
   }
