@@ -60,6 +60,7 @@ const silent = [
   'ESOCKET',
   'ETIMEOUT',
   'ECONNCLOSED',
+  'ECLOSE',
   'ENOTOPEN',
   'EINSTLOOKUP',
   'ECONNREFUSED',
