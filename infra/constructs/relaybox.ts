@@ -2,6 +2,7 @@ import { Lazy, Names, Stack } from 'aws-cdk-lib';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
+import { laneLabel } from '../../shared/operations/maintain.ts';
 import type { Monitoring } from '../monitoring/monitoring.ts';
 import { validateDeployment } from './check-deployment.ts';
 import { Handler, type HandlerProps } from './handler.ts';
@@ -11,7 +12,7 @@ import { Migration } from './migration.ts';
 import { createMonitoring, handlerPart } from './monitoring-parts.ts';
 import { Network } from './network.ts';
 import type { Common } from './own-function.ts';
-import { configure, connectToDatabase, type ProduceOptions, type Producer } from './producer.ts';
+import { configure, connectToDatabase, type ProduceOptions, type Producer, takesGrants } from './producer.ts';
 import { Relay } from './relay.ts';
 import type { RelayboxProps } from './relaybox-props.ts';
 
@@ -56,6 +57,7 @@ export class Relaybox extends Construct {
     this.relay = this.createRelay(props);
     this.maintain = this.createMaintain(props);
     for (const own of [this.relay.function, this.maintain.function]) this.#connect(own);
+    this.#letOperatorsWake();
     for (const inbox of props.inboxes ?? []) this.#addInbox(inbox);
     this.monitoring = props.monitoring?.enabled === false ? undefined : createMonitoring(this, props);
     this.node.addValidation({ validate: () => validateDeployment(this, props) });
@@ -108,9 +110,16 @@ export class Relaybox extends Construct {
   /** Lets a function add messages: the database, the wake queue, and the destinations' limits, by which `add` refuses early. */
   grantProduce(fn: lambda.IFunction, options: ProduceOptions = {}): void {
     configure(fn, this.environmentOfProducers);
-    this.#connect(fn);
+    const { wakeQueue } = this.relay;
+    const needed = [
+      `sqs:SendMessage on ${wakeQueue.queue.queueArn}`,
+      this.#props.database.permissionToConnect,
+    ];
+    if (takesGrants(fn, needed)) {
+      this.#connect(fn);
+      wakeQueue.grantWake(fn);
+    }
     connectToDatabase(fn, this.network);
-    this.relay.wakeQueue.grantWake(fn);
     this.#producers.push({ ...options, function: fn });
   }
 
@@ -179,9 +188,19 @@ export class Relaybox extends Construct {
     this.migration.before(fn);
   }
 
+  /** What an operator requeues, discards or resumes through maintenance goes on at once, not at the next sweep. */
+  #letOperatorsWake(): void {
+    configure(this.maintain.function, {
+      RELAYBOX_WAKE_QUEUE_URL: this.relay.wakeQueue.url,
+      RELAYBOX_INBOX_WAKE_QUEUE_URLS: this.#wakeQueueUrls(),
+    });
+    this.relay.wakeQueue.grantWake(this.maintain.function);
+  }
+
   /** Ingest wakes the handler of what it stores; a handler wakes that of the next message of its key. */
   #wakeEachOther(added: Handler): void {
     const { consumer } = added;
+    added.wakeQueue.grantWake(this.maintain.function);
     for (const ingest of this.#ingests) {
       if (ingest.consumer === consumer) added.wakeQueue.grantWake(ingest.function);
     }
@@ -192,13 +211,18 @@ export class Relaybox extends Construct {
     }
   }
 
-  /** Rendered at the end, when all handlers are known. */
-  #wakeQueueUrls(consumer: string): string {
+  /** Rendered at the end, when all handlers are known: those of one consumer, or all. */
+  #wakeQueueUrls(consumer?: string): string {
     return Lazy.string({
       produce: () => {
-        const handlers = this.#handlers.filter((handler) => handler.consumer === consumer);
+        const handlers = this.#handlers.filter(
+          (handler) => consumer === undefined || handler.consumer === consumer,
+        );
+        // Two consumers may have a handler each for one type. By its lane, whoever wakes all of them has both.
+        const nameOf = ({ messageType, consumer: of }: Handler): string =>
+          consumer === undefined ? laneLabel({ box: 'inbox', messageType, consumer: of }) : messageType;
         return Stack.of(this).toJsonString(
-          Object.fromEntries(handlers.map(({ messageType, wakeQueue }) => [messageType, wakeQueue.url])),
+          Object.fromEntries(handlers.map((handler) => [nameOf(handler), handler.wakeQueue.url])),
         );
       },
     });

@@ -1,3 +1,5 @@
+import { Template } from 'aws-cdk-lib/assertions';
+import { Code } from 'aws-cdk-lib/aws-lambda';
 import { describe, expect, it } from 'vitest';
 import { secured } from './secured-app.ts';
 
@@ -62,5 +64,29 @@ describe('a Relaybox', () => {
     const without = secured({ monitoring: { enabled: false } }).template();
     without.resourceCountIs('AWS::CloudWatch::Alarm', 0);
     without.resourceCountIs('AWS::CloudWatch::Dashboard', 0);
+  });
+});
+
+describe('an operator', () => {
+  it('wakes by a decision the relay and every handler, both of a type that two consumers handle', () => {
+    const { relaybox, stack } = secured();
+    relaybox.addHandler('Emails', {
+      messageType: 'order.placed',
+      consumer: 'emails',
+      code: Code.fromInline('exports.handler = () => undefined;'),
+    });
+    const { Variables } = Object.entries(
+      Template.fromStack(stack).findResources('AWS::Lambda::Function'),
+    ).find(([id]) => id.startsWith('RelayboxMaintain'))?.[1]['Properties'].Environment;
+    expect(Variables.RELAYBOX_WAKE_QUEUE_URL).toEqual({
+      Ref: expect.stringMatching(/^RelayboxRelayWakeQueue/),
+    });
+    const urls = Variables.RELAYBOX_INBOX_WAKE_QUEUE_URLS['Fn::Join'][1] as unknown[];
+    const text = urls.map((part) => (typeof part === 'string' ? part : 'url')).join('');
+    expect(JSON.parse(text)).toEqual({
+      'order.placed': 'url',
+      refunded: 'url',
+      'emails/order.placed': 'url',
+    });
   });
 });

@@ -115,9 +115,19 @@ describe('permissions', () => {
     });
   });
 
-  it.each(['Maintain', 'Migration'])('of %s: the login, and no queue at all', (name) => {
-    expect(workOf(roleOf(`Relaybox${name}FunctionRole`))).toEqual({
-      ...logsOf(`Relaybox${name}Function`),
+  it('of maintenance: the wakes of all, for what an operator decides, and the login', () => {
+    const wakes = ['RelayboxOrderPlacedWakeQueue', 'RelayboxRefundedWakeQueue', 'RelayboxRelayWakeQueue'];
+    expect(workOf(roleOf('RelayboxMaintainFunctionRole'))).toEqual({
+      ...logsOf('RelayboxMaintainFunction'),
+      ...secret,
+      ...reach(...wakes),
+      'sqs:SendMessage': wakes,
+    });
+  });
+
+  it('of the migration: the login, and no queue at all', () => {
+    expect(workOf(roleOf('RelayboxMigrationFunctionRole'))).toEqual({
+      ...logsOf('RelayboxMigrationFunction'),
       ...secret,
     });
   });
