@@ -15,6 +15,8 @@ const rollbackMs = 2_000;
 /** "The COMMIT/ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION." */
 const noTransaction = new Set([3902, 3903]);
 
+const ended = 'the transaction was ended by a COMMIT or ROLLBACK inside of it';
+
 /**
  * Begins a transaction at READ COMMITTED with its limits.
  *
@@ -58,12 +60,24 @@ class OpenTransaction implements Transaction<SqlServerTransaction> {
   constructor(tx: SqlServerTransaction, pool: LivingPool) {
     this.tx = tx;
     this.#pool = pool;
-    this.executor = { query: (text, values) => tx.query(text, values) };
+    this.executor = {
+      query: async (text, values) => {
+        // What came after a COMMIT inside would be committed by itself.
+        const how = this.endedInside();
+        if (how !== undefined) throw new TransactionError(how);
+        return await tx.query(text, values);
+      },
+    };
   }
 
   async commit(): Promise<void> {
     if (this.#over) throw new TransactionError('the transaction has ended before');
+    const how = this.endedInside();
     this.#over = true;
+    if (how !== undefined) {
+      await this.#discard();
+      throw new TransactionError(how);
+    }
     try {
       await this.#within(commitMs, this.tx.commit());
     } catch (error) {
@@ -78,44 +92,37 @@ class OpenTransaction implements Transaction<SqlServerTransaction> {
       await this.#within(rollbackMs, this.tx.rollback());
     } catch (error) {
       // Rolled back by the server already: that is what was wanted.
-      if (code(error) !== 'EABORT') this.#close();
+      if (code(error) !== 'EABORT') await this.#discard();
     }
   }
 
   async destroy(): Promise<void> {
     if (this.#over) return;
     this.#over = true;
-    this.#close();
-    // The connection goes back, and is thrown away there; mssql gives it back only by one of these.
-    await this.tx.rollback().catch(() => undefined);
+    await this.#discard();
   }
 
-  async usable(): Promise<boolean> {
+  endedInside(): string | undefined {
+    if (this.#over) return undefined;
     const connection = this.#pool.connectionOf(this.tx) as
-      | { closed?: boolean; hasError?: boolean }
+      | { readonly inTransaction?: boolean; readonly closed?: boolean }
       | undefined;
-    if (connection === undefined || connection.closed || connection.hasError) return false;
-    if (this.#over || (this.tx as { _aborted?: boolean })._aborted) return true;
-    try {
-      await this.#within(rollbackMs, this.tx.request().batch('SELECT 1'));
-      return true;
-    } catch (error) {
-      return sqlNumber(error) !== undefined;
-    }
+    // What the server rolled back is undone as a whole, and mssql lets nothing more be written: that is no such end.
+    const { _aborted: aborted } = this.tx as { readonly _aborted?: boolean };
+    if (aborted || connection === undefined || connection.closed) return undefined;
+    return connection.inTransaction === false ? ended : undefined;
   }
 
   #outcome(error: unknown): unknown {
     if (code(error) === 'EABORT') {
       return new TransactionError(
-        'the transaction was rolled back by the server before its COMMIT, since a statement in it had failed',
+        'the transaction was rolled back before its COMMIT, by the server after a failed statement or by a ROLLBACK inside of it',
         { cause: error },
       );
     }
     const number = sqlNumber(error);
     if (number !== undefined && noTransaction.has(number)) {
-      return new TransactionError('the transaction was ended by a COMMIT or ROLLBACK inside of it', {
-        cause: error,
-      });
+      return new TransactionError(ended, { cause: error });
     }
     // The server's own refusal is a roll-back; silence may be either.
     if (number !== undefined) return error;
@@ -125,6 +132,21 @@ class OpenTransaction implements Transaction<SqlServerTransaction> {
       `the outcome of COMMIT isn't known (${reason}): count the work as not done, and let it be tried again`,
       { cause: error },
     );
+  }
+
+  /** Closes the connection, and gives it back, where it is thrown away: mssql does that only at an end of its own. */
+  async #discard(): Promise<void> {
+    this.#close();
+    for (let attempt = 1; attempt <= 5; attempt++) {
+      try {
+        await this.tx.rollback();
+        return;
+      } catch (error) {
+        // The request that was under way hears of the closed connection first.
+        if (code(error) !== 'EREQINPROG') return;
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
   }
 
   #close(): void {

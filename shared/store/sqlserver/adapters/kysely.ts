@@ -1,0 +1,50 @@
+import { ConfigurationError } from '../../../message/errors.ts';
+import type { SqlExecutor } from '../../executor.ts';
+import { renamed } from './placeholders.ts';
+
+/** What is used of a Kysely transaction. */
+export interface KyselyTransaction {
+  readonly isTransaction: boolean;
+  executeQuery(query: RawQuery): Promise<{ readonly rows: unknown[] }>;
+}
+
+/** The part of Kysely's `CompiledQuery` that a raw statement has. */
+interface RawQuery {
+  readonly sql: string;
+  readonly parameters: readonly unknown[];
+  readonly query: {
+    readonly kind: 'RawNode';
+    readonly sqlFragments: readonly string[];
+    readonly parameters: readonly never[];
+  };
+  readonly queryId: { readonly queryId: string };
+}
+
+let queries = 0;
+
+/**
+ * A Kysely transaction (`MssqlDialect`) as an executor.
+ *
+ * @example
+ * await db.transaction().execute(async (trx) => {
+ *   await trx.insertInto('orders').values(order).execute();
+ *   await outbox.add(fromKysely(trx), { destination: 'orders', messageType: 'order.placed', payload: order });
+ * });
+ */
+export function fromKysely(trx: KyselyTransaction): SqlExecutor {
+  if (!trx.isTransaction)
+    throw new ConfigurationError('fromKysely takes the trx of db.transaction(), not db');
+  return {
+    async query(text, values) {
+      // Its MssqlDialect binds @1, @2, …
+      const sql = renamed(text, (number) => `@${number}`);
+      const { rows } = await trx.executeQuery({
+        sql,
+        parameters: values,
+        query: { kind: 'RawNode', sqlFragments: [sql], parameters: [] },
+        queryId: { queryId: `relaybox-${++queries}` },
+      });
+      return { rows: rows as Record<string, unknown>[] };
+    },
+  };
+}

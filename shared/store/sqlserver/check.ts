@@ -1,0 +1,174 @@
+import { SchemaError } from '../../message/errors.ts';
+import { sqlNumber } from './connection-errors.ts';
+import type { Database, DatabaseResult } from './database.ts';
+import { migrationFiles } from './migration-files.ts';
+import { type Names, quoted } from './names.ts';
+import { seedIdentity } from './sql/seed-identity.ts';
+
+/** What a database was found to be like. */
+export interface SchemaReport {
+  readonly version: number;
+  /** The inbox has the seed's unique index (source, external message id): only the default consumer is accepted there. */
+  readonly seedIdentity: boolean;
+}
+
+/** A worker's part of the tables, each with the privileges it needs there. */
+export type Needs = Readonly<Partial<Record<keyof typeof relations, readonly Privilege[]>>>;
+
+/** On a sequence UPDATE is the right to draw a number. */
+type Privilege = 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE';
+
+const relations = {
+  outbox: (names: Names) => names.outbox,
+  outboxArchive: (names: Names) => names.outboxArchive,
+  inbox: (names: Names) => names.inbox,
+  leases: (names: Names) => names.leases,
+  lanes: (names: Names) => names.lanes,
+  keys: (names: Names) => names.keys,
+  inboxLanes: (names: Names) => names.inboxLanes,
+  receipts: (names: Names) => names.receipts,
+  workers: (names: Names) => names.workers,
+  outboxSequence: (names: Names) => names.outboxSequence,
+  inboxSequence: (names: Names) => names.inboxSequence,
+} as const;
+
+const all: readonly Privilege[] = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
+const draws: readonly Privilege[] = ['UPDATE'];
+
+/** What each kind of function needs. A producer's transaction is the application's, and so is its check. */
+export const needs = {
+  producer: { outbox: ['SELECT', 'INSERT'], outboxSequence: draws },
+  relay: { outbox: all, outboxArchive: ['SELECT', 'INSERT'], leases: all, lanes: all, workers: all },
+  // It also claims and settles: requeued records that it could not read are read again.
+  ingest: {
+    inbox: ['SELECT', 'INSERT', 'UPDATE'],
+    inboxSequence: draws,
+    keys: all,
+    inboxLanes: all,
+    workers: all,
+  },
+  handler: {
+    inbox: ['SELECT', 'UPDATE'],
+    keys: all,
+    inboxLanes: all,
+    workers: all,
+    outbox: ['SELECT', 'INSERT'],
+    outboxSequence: draws,
+  },
+  consumer: { receipts: ['SELECT', 'INSERT'], outbox: ['SELECT', 'INSERT'], outboxSequence: draws },
+  maintain: {
+    outbox: all,
+    outboxArchive: all,
+    inbox: all,
+    leases: all,
+    lanes: all,
+    keys: all,
+    inboxLanes: all,
+    receipts: all,
+    workers: all,
+    outboxSequence: draws,
+    inboxSequence: draws,
+  },
+} as const satisfies Record<string, Needs>;
+
+/** OPENJSON is there from this level on, that of SQL Server 2016, whatever the server's version. */
+const LEAST_LEVEL = 130;
+
+/**
+ * Looks, in one round trip, whether the tables have this build's version and this login the rights it needs. Throws
+ * `SchemaError` naming the migration or the grant that is missing.
+ *
+ * @param needed e.g. `needs.relay` @default everything
+ */
+export async function checkSchema(
+  database: Database,
+  names: Names,
+  needed: Needs = needs.maintain,
+): Promise<SchemaReport> {
+  const { facts, versions, lacking, identity } = await look(database, names, needed);
+  refuseLevel(Number(facts['level']), String(facts['database']));
+  const missing = migrationFiles.find((_, index) => !versions.has(index + 1));
+  if (missing !== undefined) throw new SchemaError(migrationMissing(names, missing));
+  if (lacking.length > 0) {
+    const login = quoted(String(facts['login']));
+    const [first = ''] = lacking;
+    const grants = lacking.map((grant) => `GRANT ${grant} TO ${login}`).join('; ');
+    throw new SchemaError(
+      `the login ${login} lacks ${lacking.length === 1 ? first : `${lacking.length} rights`}: run ${grants}`,
+    );
+  }
+  if (!identity && facts['identity'] !== 1) {
+    throw new SchemaError(
+      `the inbox has no unique index, so that duplicates would be handled twice: run CREATE UNIQUE INDEX ${names.placeholders['inbox_index_identity']} ON ${names.inbox} ([Identity])`,
+    );
+  }
+  return { version: migrationFiles.length, seedIdentity: identity };
+}
+
+/** Throws where the database behaves as an older server, without OPENJSON. */
+export function refuseLevel(level: number, database: string): void {
+  if (level >= LEAST_LEVEL) return;
+  throw new SchemaError(
+    `database ${quoted(database)} is at compatibility level ${level}, and Relaybox needs ${LEAST_LEVEL} (SQL Server 2016): run ALTER DATABASE ${quoted(database)} SET COMPATIBILITY_LEVEL = ${LEAST_LEVEL}, or a higher one`,
+  );
+}
+
+interface Found {
+  readonly facts: Record<string, unknown>;
+  readonly versions: ReadonlySet<number>;
+  readonly lacking: readonly string[];
+  readonly identity: boolean;
+}
+
+async function look(database: Database, names: Names, needed: Needs): Promise<Found> {
+  const wanted = Object.entries(needed).flatMap(([name, privileges]) =>
+    privileges.map((privilege) => ({ r: relations[name as keyof typeof relations](names), p: privilege })),
+  );
+  let answer: DatabaseResult;
+  try {
+    answer = await database.query(checkSql(names), [
+      names.inbox,
+      names.plain.outboxTable,
+      names.plain.inboxTable,
+      JSON.stringify(wanted),
+    ]);
+  } catch (error) {
+    const number = sqlNumber(error);
+    // Invalid object name.
+    if (number === 208) throw new SchemaError(migrationMissing(names, migrationFiles[0]), { cause: error });
+    // No permission on the object.
+    if (number === 229) {
+      throw new SchemaError(
+        `the login may not look at the schema's version (${(error as Error).message}): run GRANT SELECT ON OBJECT::${names.version} TO <login>`,
+        { cause: error },
+      );
+    }
+    throw error;
+  }
+  const [facts = [], versions = [], lacking = [], identity = []] = answer.sets;
+  return {
+    facts: facts[0] ?? {},
+    versions: new Set(versions.map((row) => Number(row['version']))),
+    lacking: lacking.map((row) => String(row['grant'])),
+    identity: identity.length > 0,
+  };
+}
+
+/** HAS_PERMS_BY_NAME answers null for what isn't there; the version tells that better. */
+function checkSql(names: Names): string {
+  return `
+SELECT USER_NAME() AS [login], DB_NAME() AS [database],
+  (SELECT d.[compatibility_level] FROM sys.databases AS d WHERE d.[database_id] = DB_ID()) AS [level],
+  CASE WHEN INDEXPROPERTY(OBJECT_ID(@p1), ${names.placeholders['inbox_index_identity_literal']}, 'IsUnique') = 1 THEN 1 ELSE 0 END AS [identity];
+SELECT v.[Version] AS [version] FROM ${names.version} AS v
+WHERE v.[Step] = N'complete' AND v.[OutboxTable] = @p2 AND v.[InboxTable] = @p3;
+SELECT w.[p] + N' ON OBJECT::' + w.[r] AS [grant]
+FROM OPENJSON(@p4) WITH ([p] NVARCHAR(20) '$.p', [r] NVARCHAR(600) '$.r') AS w
+WHERE HAS_PERMS_BY_NAME(w.[r], 'OBJECT', w.[p]) = 0;
+${seedIdentity};`;
+}
+
+function migrationMissing(names: Names, file: string): string {
+  const { schema, outboxTable, inboxTable } = names.plain;
+  return `schema "${schema}" (${outboxTable}, ${inboxTable}) lacks migration ${file}: run "relaybox migrate", or deploy, which runs it`;
+}
