@@ -33,7 +33,7 @@ export function leaseKeys(names: Names): string {
       ORDER BY ${order}`;
   return `
 UPDATE k SET [LockToken] = NEWID(), [LockedUntilUtc] = ${later('@p3')}
-OUTPUT CONVERT(CHAR(64), inserted.[KeyDigest], 2) AS [key], ${idText('inserted.[LockToken]')} AS [token]
+OUTPUT CONVERT(NCHAR(64), inserted.[KeyDigest], 2) AS [key], ${idText('inserted.[LockToken]')} AS [token]
 FROM (
   SELECT TOP (@p2) f.[KeyDigest] FROM (
       SELECT * FROM (${candidates('k.[NextAttemptAtUtc] IS NULL', 'k.[HeadSequence]')}) AS ready
@@ -65,7 +65,7 @@ export function claimHeads(names: Names): string {
     `;
   return `
 UPDATE i SET ${claimSet('@p4')}, [LockToken] = c.[Token], [LockedUntilUtc] = c.[LeasedUntil]
-OUTPUT ${claimedOutput}, CONVERT(CHAR(64), inserted.[KeyDigest], 2) AS [key], c.[Alone] AS [alone]
+OUTPUT ${claimedOutput}, CONVERT(NCHAR(64), inserted.[KeyDigest], 2) AS [key], c.[Alone] AS [alone]
 FROM (
   ${chosenFrom(found, '@p6', '@p3')}
 ) AS c

@@ -62,7 +62,7 @@ SELECT d.[KeyDigest], ISNULL(i.[Consumer], N''), i.[Source], i.[PartitionKey], i
 FROM @keys AS d INNER LOOP JOIN ${names.inbox} AS i ON i.[Id] = d.[Id]
 WHERE NOT EXISTS (SELECT 1 FROM ${names.keys} AS k ${changing} WHERE k.[KeyDigest] = d.[KeyDigest])
 OPTION (MAXDOP 1);
-SELECT CONVERT(CHAR(64), d.[KeyDigest], 2) AS [key] FROM @keys AS d ORDER BY d.[KeyDigest];`;
+SELECT CONVERT(NCHAR(64), d.[KeyDigest], 2) AS [key] FROM @keys AS d ORDER BY d.[KeyDigest];`;
 }
 
 /** What a key's row says of its head `h`, as assignments over the alias `k`; a lease that is `token`'s ends. */

@@ -1,0 +1,92 @@
+import { SchemaError } from '../../../message/errors.ts';
+import type { Finding } from '../../../operations/responses.ts';
+import type { CheckOf } from '../../operations/examine.ts';
+import { rowsOf } from '../../operations/rows.ts';
+import { checkSchema } from '../check.ts';
+import { connection, database, oldTransactions } from '../sql/operations-doctor.ts';
+import type { DoctorContext } from './doctor.ts';
+
+type Found = Omit<Finding, 'check'>;
+
+/** Checks of the server, of the database's settings, and of the way to it. */
+export const serverChecks: readonly CheckOf<DoctorContext>[] = [
+  { check: 'schema', look: schema },
+  { check: 'database', look: settings },
+  { check: 'connection', look: wire },
+  {
+    check: 'old-transaction',
+    look: async ({ source }) =>
+      rowsOf(await source.query(oldTransactions)).map((row) => ({
+        severity: 'warning',
+        what: `session ${row.number('session')} of ${row.text('login')} (${row.text('program') || 'unnamed'}, ${row.text('status')}) has been in one transaction for ${row.number('seconds')} s: it holds its locks, and the log can't be cut`,
+        todo: `find out whose it is; KILL ${row.number('session')} ends it`,
+      })),
+  },
+];
+
+async function schema({ source, names }: DoctorContext): Promise<readonly Found[]> {
+  try {
+    await checkSchema(source, names);
+    return [];
+  } catch (error) {
+    if (!(error instanceof SchemaError)) throw error;
+    return [
+      {
+        severity: 'problem',
+        what: error.message,
+        todo: 'run "relaybox migrate", or give the grant that is named',
+      },
+    ];
+  }
+}
+
+async function settings({ source }: DoctorContext): Promise<readonly Found[]> {
+  const [row] = rowsOf(await source.query(database));
+  if (row === undefined) return [];
+  const found: Found[] = [];
+  if (row.flag('read_only')) {
+    found.push({
+      severity: 'problem',
+      what: 'this database is read-only here: nothing can be written through this connection',
+      todo: "use the primary's endpoint, or set the database READ_WRITE",
+    });
+  }
+  if (row.text('delayed_durability') !== 'DISABLED') {
+    found.push({
+      severity: row.text('delayed_durability') === 'FORCED' ? 'problem' : 'warning',
+      what: `DELAYED_DURABILITY is ${row.text('delayed_durability')}: a commit that was confirmed can be lost with the server, messages and all`,
+      todo: 'ALTER DATABASE CURRENT SET DELAYED_DURABILITY = DISABLED',
+    });
+  }
+  if (row.flag('auto_close')) {
+    found.push({
+      severity: 'warning',
+      what: 'AUTO_CLOSE is on: the first connection after a pause waits for the database to be opened',
+      todo: 'ALTER DATABASE CURRENT SET AUTO_CLOSE OFF',
+    });
+  }
+  return found;
+}
+
+async function wire({ source }: DoctorContext): Promise<readonly Found[]> {
+  const [row] = rowsOf(await source.query(connection));
+  if (row === undefined) return [];
+  const found: Found[] = [];
+  const local = /^(?:127\.|::1$|<local machine>)/.test(row.textOrNull('client') ?? '');
+  if (row.text('encrypted') !== 'TRUE' && !local) {
+    found.push({
+      severity: 'warning',
+      what: 'this connection is not encrypted',
+      todo: 'connect with TLS, and set rds.force_ssl = 1 on the server',
+    });
+  }
+  const [used, most] = [row.number('connections'), row.number('max_connections')];
+  if (used > most * 0.85) {
+    found.push({
+      severity: 'warning',
+      what: `${used} of ${most} connections are in use`,
+      todo: 'lower the concurrency of functions or their pools, or put a proxy before the database',
+    });
+  }
+  return found;
+}
