@@ -75,13 +75,14 @@ describe('an operator', () => {
       consumer: 'emails',
       code: Code.fromInline('exports.handler = () => undefined;'),
     });
-    const { Variables } = Object.entries(
-      Template.fromStack(stack).findResources('AWS::Lambda::Function'),
-    ).find(([id]) => id.startsWith('RelayboxMaintain'))?.[1]['Properties'].Environment;
-    expect(Variables.RELAYBOX_WAKE_QUEUE_URL).toEqual({
+    const maintain = Object.entries(Template.fromStack(stack).findResources('AWS::Lambda::Function'))
+      .filter(([id]) => id.startsWith('RelayboxMaintain'))
+      .map(([, { Properties }]) => Properties.Environment.Variables);
+    const [variables] = maintain;
+    expect(variables.RELAYBOX_WAKE_QUEUE_URL).toEqual({
       Ref: expect.stringMatching(/^RelayboxRelayWakeQueue/),
     });
-    const urls = Variables.RELAYBOX_INBOX_WAKE_QUEUE_URLS['Fn::Join'][1] as unknown[];
+    const urls = variables.RELAYBOX_INBOX_WAKE_QUEUE_URLS['Fn::Join'][1] as unknown[];
     const text = urls.map((part) => (typeof part === 'string' ? part : 'url')).join('');
     expect(JSON.parse(text)).toEqual({
       'order.placed': 'url',
