@@ -9,6 +9,7 @@ import type {
   ScheduleFacts,
 } from '../checks/facts.ts';
 import { type Destination, EventBusDestination, QueueDestination } from './destination.ts';
+import { ownEventSources } from './event-source-facts.ts';
 import { networkFacts } from './network-facts.ts';
 import { queueFacts } from './queue-facts.ts';
 import type { Relaybox } from './relaybox.ts';
@@ -125,7 +126,8 @@ function eventSourcesOf(relaybox: Relaybox): EventSourceFacts[] {
     maxConcurrency: ingest.maxConcurrency,
     wake: false,
   }));
-  return [...wakes, ...inboxes];
+  const consumers = relaybox.producers.flatMap((producer) => ownEventSources(producer.function));
+  return [...wakes, ...inboxes, ...consumers];
 }
 
 function schedulesOf(relaybox: Relaybox): ScheduleFacts[] {

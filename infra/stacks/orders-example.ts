@@ -42,7 +42,8 @@ export class OrdersExample extends Construct {
     const { relaybox } = props;
 
     this.placeOrder = this.#function('PlaceOrder', 'place-order', 'Writes an order and its event', props);
-    relaybox.grantProduce(this.placeOrder, { maxConcurrency: 10, connections: 1 });
+    // The pool of `transactional` has two.
+    relaybox.grantProduce(this.placeOrder, { maxConcurrency: 10, connections: 2 });
     const url = this.placeOrder.addFunctionUrl({ authType: lambda.FunctionUrlAuthType.AWS_IAM });
 
     relaybox.addHandler('OrderPlaced', {
@@ -76,7 +77,8 @@ export class OrdersExample extends Construct {
     });
     const fn = this.#function('Email', 'email-on-order-placed', 'Writes the email of an order', props);
     fn.addEnvironment('RELAYBOX_INBOX_SOURCE', props.source);
-    props.relaybox.grantProduce(fn, { maxConcurrency: 2, connections: 1 });
+    // `sqsConsumer` works on four messages at once, and has a connection more.
+    props.relaybox.grantProduce(fn, { maxConcurrency: 2, connections: 5 });
     fn.addEventSource(new SqsEventSource(queue, { reportBatchItemFailures: true, maxConcurrency: 2 }));
     return queue;
   }

@@ -7,6 +7,7 @@ import {
   aws_secretsmanager as secrets,
   aws_sqs as sqs,
 } from 'aws-cdk-lib';
+import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import { describe, expect, test, vi } from 'vitest';
 import { Database, Destination } from '../../infra/index.ts';
 import { type Parts, part, relayboxIn, saidOf } from './checked-app.ts';
@@ -154,6 +155,23 @@ describe('each check fails the synth through the construct', () => {
     expect(saidOf(parts)).toContain('FAIL dead-letter-queue · App/Incoming');
   });
 
+  test("visibility and receives of a consumer's own queue", () => {
+    const parts = part();
+    const fn = new lambda.Function(parts.stack, 'Email', {
+      code: inline,
+      handler: 'index.handler',
+      runtime: lambda.Runtime.NODEJS_24_X,
+      timeout: Duration.seconds(60),
+      vpc: parts.vpc,
+    });
+    const emails = queue(parts, {}, 2);
+    fn.addEventSource(new SqsEventSource(emails, { maxBatchingWindow: Duration.seconds(5) }));
+    relayboxIn(parts).grantProduce(fn, { maxConcurrency: 2, connections: 5 });
+    const said = saidOf(parts);
+    expect(said).toContain('6 × the timeout of App/Email (60 s) + the batching window (5 s) = 365 s');
+    expect(said).toContain('FAIL receive-count · App/Incoming');
+  });
+
   test('handlers', () => {
     const parts = part();
     const relaybox = relayboxIn(parts);
@@ -180,6 +198,8 @@ describe('each check fails the synth through the construct', () => {
       handler: 'index.handler',
       runtime: lambda.Runtime.NODEJS_24_X,
       timeout: Duration.seconds(30),
+      vpc: parts.vpc,
+      retryAttempts: 2,
     });
     relayboxIn(parts).addHandler('OrderPlaced', { messageType: 'order.placed', function: fn });
     expect(saidOf(parts)).toContain('App/Own is invoked 2 times more after an error');
