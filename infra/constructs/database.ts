@@ -201,7 +201,15 @@ export class Database {
     };
   }
 
-  /** Lets a function log in: its way through the security groups, and its right to the secret or the IAM user. */
+  /** What a role must be allowed that `grantConnect` can't reach, in words. */
+  get permissionToConnect(): string {
+    const { iamUser } = this.#options;
+    return iamUser === undefined
+      ? `secretsmanager:GetSecretValue on ${this.#secret('functions').secretArn}`
+      : `rds-db:connect as ${iamUser}`;
+  }
+
+  /** Gives a function its right to the secret or the IAM user. */
   grantConnect(fn: iam.IGrantable, login: 'functions' | 'migration' = 'functions'): void {
     const { iamUser, migrationSecret } = this.#options;
     const byIam = iamUser !== undefined && !(login === 'migration' && migrationSecret);
@@ -209,11 +217,12 @@ export class Database {
     else this.#secret(login).grantRead(fn);
   }
 
-  /** Opens the database's security groups to these, at its port. */
+  /**
+   * Opens the database's security groups to these, at its port. Said from the client's side, so that between two stacks
+   * the rule stands in the client's: the database's own can't depend on it.
+   */
   allowFrom(client: ec2.IConnectable, port: ec2.Port): void {
-    for (const database of this.#source.connectables) {
-      database.connections.allowFrom(client, port, 'Relaybox');
-    }
+    for (const database of this.#source.connectables) client.connections.allowTo(database, port, 'Relaybox');
   }
 
   #login(login: 'functions' | 'migration', iamUser: string | undefined): Record<string, unknown> {

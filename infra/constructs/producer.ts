@@ -32,6 +32,19 @@ export function configure(fn: lambda.IFunction, environment: Readonly<Record<str
   );
 }
 
+/** False where a function was imported without its role: then it is said what the role needs. */
+export function takesGrants(fn: lambda.IFunction, needed: readonly string[]): boolean {
+  if (fn.role !== undefined) return true;
+  Annotations.of(fn).addWarningV2(
+    'relaybox:imported-role',
+    [
+      `${fn.node.path} is imported without its role, so that it can't be granted anything from here. Import it with \`role\`, or let its role do this:`,
+      ...needed.map((permission) => `  ${readable(fn, permission)}`),
+    ].join('\n'),
+  );
+  return false;
+}
+
 /** Lets a function reach the database, or says why that can't be done from here. */
 export function connectToDatabase(fn: lambda.IFunction, network: Network): void {
   if (network.vpc === undefined) return;
@@ -50,5 +63,14 @@ export function connectToDatabase(fn: lambda.IFunction, network: Network): void 
 /** A value as it can be read: parts that only the deployment knows are named. */
 function readable(fn: lambda.IFunction, value: string): string {
   const resolved: unknown = fn.stack.resolve(value);
-  return typeof resolved === 'string' ? resolved : JSON.stringify(resolved);
+  if (typeof resolved === 'string') return resolved;
+  const { 'Fn::Join': join } = resolved as { 'Fn::Join'?: readonly [string, readonly unknown[]] };
+  return (join?.[1] ?? [resolved]).map(named).join('');
+}
+
+function named(part: unknown): string {
+  if (typeof part === 'string') return part;
+  const { Ref, 'Fn::GetAtt': attribute } = part as { Ref?: string; 'Fn::GetAtt'?: readonly string[] };
+  const name = Ref ?? attribute?.join('.');
+  return name === undefined ? JSON.stringify(part) : `<${name}>`;
 }
