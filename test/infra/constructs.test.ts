@@ -7,13 +7,7 @@ import * as rds from 'aws-cdk-lib/aws-rds';
 import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { describe, expect, it, vi } from 'vitest';
-import {
-  type Database,
-  Database as Databases,
-  Destination,
-  Relaybox,
-  type RelayboxProps,
-} from '../../infra/index.ts';
+import { Database, Destination, Relaybox, type RelayboxProps } from '../../infra/index.ts';
 import { inline } from './inline.ts';
 
 // The CDK's classes don't fit its own interfaces under `exactOptionalPropertyTypes`: hence the `as`.
@@ -61,7 +55,7 @@ function environmentOf(template: Template, stack: Stack, fn: lambda.IFunction): 
 function parsed(value: unknown): unknown {
   const parts: unknown[] =
     typeof value === 'string' ? [value] : (value as { 'Fn::Join': [string, unknown[]] })['Fn::Join'][1];
-  const text = parts.map((part) => (typeof part === 'string' ? part : referenceOf(part));
+  const text = parts.map((part) => (typeof part === 'string' ? part : referenceOf(part)));
   return JSON.parse(text.join(''));
 }
 
