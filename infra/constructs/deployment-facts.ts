@@ -10,6 +10,7 @@ import type {
 } from '../checks/facts.ts';
 import { type Destination, EventBusDestination, QueueDestination } from './destination.ts';
 import { ownEventSources } from './event-source-facts.ts';
+import { allowsEvents, keyOf } from './key-facts.ts';
 import { networkFacts } from './network-facts.ts';
 import { queueFacts } from './queue-facts.ts';
 import type { Relaybox } from './relaybox.ts';
@@ -164,7 +165,11 @@ function busEncryptionOf({
   const own = child instanceof events.CfnEventBus ? child : undefined;
   const keyId = own?.kmsKeyIdentifier;
   if (keyId !== undefined) {
-    return { keyId: Token.isUnresolved(keyId) ? 'its own KMS key' : keyId, allowsEvents: keyAllowsEvents };
+    const key = keyOf(eventBus, keyId);
+    return {
+      keyId: key?.node.path ?? (Token.isUnresolved(keyId) ? 'its own KMS key' : keyId),
+      allowsEvents: keyAllowsEvents ?? allowsEvents(key),
+    };
   }
   if (own !== undefined) return 'aws';
   return keyAllowsEvents === undefined ? undefined : { keyId: 'its KMS key', allowsEvents: keyAllowsEvents };

@@ -1,6 +1,7 @@
 import { type Duration, Token } from 'aws-cdk-lib';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import type { DeadLetterQueueFacts, QueueFacts } from '../checks/facts.ts';
+import { allowsEvents } from './key-facts.ts';
 
 /** What a queue of somebody else's doesn't reveal, said by who knows it. Each wins over what the CDK says. */
 export interface KnownQueueFacts {
@@ -45,7 +46,7 @@ export function queueFacts(queue: sqs.IQueue, known: KnownQueueFacts = {}): Queu
       known.retention?.toSeconds() ?? (own && settled(own.messageRetentionPeriod, DEFAULT_RETENTION_SECONDS)),
     deadLetterQueue: deadLetterQueueOf(queue, own, known),
     encryption: known.encryption ?? encryptionOf(queue, own),
-    keyAllowsEvents: known.keyAllowsEvents,
+    keyAllowsEvents: known.keyAllowsEvents ?? allowsEvents(queue.encryptionMasterKey),
     fedByEventBridge: known.fedByEventBridge,
   };
 }

@@ -180,13 +180,33 @@ describe('each check fails the synth through the construct', () => {
     expect(saidOf(parts)).toContain('2 functions handle this type: App/Relaybox/One');
   });
 
-  test('event-bus-key', () => {
+  test('event-bus-key, for the key of a queue behind a bus', () => {
     const parts = part();
-    const bus = new events.EventBus(parts.stack, 'Bus', { kmsKey: new kms.Key(parts.stack, 'Key') });
+    const key = new kms.Key(parts.stack, 'Key');
+    const incoming = queue(parts, { encryptionMasterKey: key as kms.IKey });
     relayboxIn(parts, {
-      destinations: {
-        events: Destination.eventBus(bus as events.IEventBus, { keyed: false, keyAllowsEvents: false }),
-      },
+      inboxes: [{ source: 'payments-service', queue: incoming, queueFacts: { fedByEventBridge: true } }],
+    });
+    expect(saidOf(parts)).toContain('FAIL event-bus-key · App/Incoming');
+  });
+
+  test("event-bus-key passes where the key's policy has EventBridge in it, as the CDK writes it for a bus", () => {
+    const parts = part();
+    const key = new kms.Key(parts.stack, 'Key') as kms.IKey;
+    const bus = new events.EventBus(parts.stack, 'Bus', { kmsKey: key });
+    const incoming = queue(parts, { encryptionMasterKey: key });
+    relayboxIn(parts, {
+      destinations: { events: Destination.eventBus(bus as events.IEventBus, { keyed: false }) },
+      inboxes: [{ source: 'payments-service', queue: incoming, queueFacts: { fedByEventBridge: true } }],
+    });
+    expect(saidOf(parts)).toBe('');
+  });
+
+  test("event-bus-key, where somebody says that the bus's key does not allow it", () => {
+    const parts = part();
+    const bus = events.EventBus.fromEventBusName(parts.stack, 'Bus', 'central');
+    relayboxIn(parts, {
+      destinations: { events: Destination.eventBus(bus, { keyed: false, keyAllowsEvents: false }) },
     });
     expect(saidOf(parts)).toContain('FAIL event-bus-key · destination events');
   });
