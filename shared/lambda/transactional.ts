@@ -102,7 +102,11 @@ export function transactionalFor<Tx>(
         if (!invocation) return;
         const { unit, outbox, telemetry } = invocation;
         try {
-          if (rollbackOn(request.response)) return await unit.rollback();
+          if (rollbackOn(request.response)) {
+            const left = await unit.rollback();
+            if (left !== undefined) throw new TransactionError(left);
+            return;
+          }
           if (unit.deadline.remainingMs() < marginMs) throw outOfTime(unit);
           await unit.commit();
         } finally {

@@ -59,13 +59,20 @@ export class UnitOfWork<Tx> implements LazyTransaction<Tx> {
     await transaction?.commit();
   }
 
-  /** Rolls back, where anything was begun. Never rejects. */
-  async rollback(): Promise<void> {
+  /**
+   * Rolls back, where anything was begun. Never rejects.
+   * @returns why a part of it can't be taken back: the handler had ended the transaction itself
+   */
+  async rollback(): Promise<string | undefined> {
     // A rollback would wait its turn behind a statement that runs; closing the connection doesn't.
-    if (this.#running > 0) return this.abandon('the invocation had failed, and it was rolled back');
-    if (!this.#end('the invocation had failed, and it was rolled back')) return;
+    if (this.#running > 0) {
+      this.abandon('the invocation had failed, and it was rolled back');
+      return undefined;
+    }
+    const first = this.#end('the invocation had failed, and it was rolled back');
     const transaction = await this.#transaction?.catch(() => undefined);
-    await transaction?.rollback();
+    if (first) await transaction?.rollback();
+    return transaction?.endedInside?.();
   }
 
   /** Closes the connection under the transaction at once, without waiting for it. */

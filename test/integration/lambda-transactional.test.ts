@@ -211,6 +211,14 @@ describe('a text of several commands that ends the transaction', () => {
     ['SELECT 1; ROLLBACK; BEGIN', []],
     ['SELECT 1; ROLLBACK AND CHAIN', []],
   ])('%j makes the invocation fail, even where its error is swallowed', async (text, left) => {
+    const refusing = middy()
+      .use(ours())
+      .handler(async (_event, { relaybox: { tx } }) => {
+        await tx.query(text).catch(() => undefined);
+        return { statusCode: 400 };
+      });
+    await expect(refusing({}, contextOf())).rejects.toThrow(/ended from inside/);
+    await database.pool.query('TRUNCATE orders, customers');
     const handler = middy()
       .use(ours())
       .handler(async (_event, { relaybox: { tx, outbox } }) => {
