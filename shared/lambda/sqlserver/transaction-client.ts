@@ -65,7 +65,7 @@ class LazyClient extends sql.Transaction implements ConnectionSource {
   }
 
   override request(): sql.Request {
-    return withoutControl(new sql.Request(this));
+    return watched(new sql.Request(this), this.#transaction);
   }
 
   acquire(request: unknown, callback: Acquired): this {
@@ -119,18 +119,26 @@ function refuse(): never {
   );
 }
 
-/** Looks at what a request is to run, before it does. */
-function withoutControl(request: sql.Request): sql.Request {
+/**
+ * Looks at what a request is to run before it does, and counts it as running from the moment that it is asked for: the
+ * driver only asks for its connection a moment later.
+ */
+function watched(request: sql.Request, transaction: LazyTransaction<SqlServerTx>): sql.Request {
   const [query, batch] = [request.query.bind(request), request.batch.bind(request)];
+  const [execute, bulk] = [request.execute.bind(request), request.bulk.bind(request)];
+  const counted = <Result>(result: Result): Result =>
+    result instanceof Promise ? (transaction.track(result) as Result) : result;
   return Object.assign(request, {
     query: (...args: Parameters<typeof query>) => {
       refuseControl(args[0]);
-      return query(...args);
+      return counted(query(...args));
     },
     batch: (...args: Parameters<typeof batch>) => {
       refuseControl(args[0]);
-      return batch(...args);
+      return counted(batch(...args));
     },
+    execute: (...args: Parameters<typeof execute>) => counted(execute(...args)),
+    bulk: (...args: Parameters<typeof bulk>) => counted(bulk(...args)),
   });
 }
 

@@ -155,7 +155,8 @@ describe('each statement of the inbox and of the operators’ commands on SQL Se
   });
 
   it('answers one result set, so that nobody reads another one’s rows', () => {
-    for (const { by, text } of statements) {
+    // The schema's check reads all of its sets.
+    for (const { by, text } of statements.filter((one) => !one.text.includes('HAS_PERMS_BY_NAME'))) {
       const parts = bare(text)
         .split(/;|\bBEGIN\b|\bEND\b(?=\s*;|\s*$|\s+BEGIN)/)
         .map((part) => part.trim());
