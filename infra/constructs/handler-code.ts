@@ -34,6 +34,9 @@ export function handlerCode(entry: string, bundling: HandlerBundling = {}): lamb
     bundling: {
       // Never used: the local bundler below does the work or throws.
       image: DockerImage.fromRegistry('none'),
+      // The CDK builds equal assets of an app once, and what it compares is this: without the file's name, all handlers of
+      // one folder would get the code of the first.
+      environment: { ENTRY: file, BUNDLING: JSON.stringify(bundling) },
       local: {
         tryBundle: (outputDirectory) => {
           bundle(file, outputDirectory, bundling);
