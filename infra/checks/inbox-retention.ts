@@ -48,7 +48,7 @@ function check(inbox: InboxFacts): Finding {
     : fail(
         subject,
         `The inbox's retention of ${inbox.retentionDays} days does not exceed ${way}: a redelivery after it would take effect twice`,
-        `set the inbox's retention to ${Math.floor(longest / DAY) + 1} days or more, or the queues' retention shorter`,
+        `set maintenance: { inboxRetention: Duration.days(${Math.floor(longest / DAY) + 1}) } or more, or the queues' retention shorter`,
       );
 }
 

@@ -38,7 +38,7 @@ function invocation(
     ? fail(
         each.id,
         `The lease on a message is ${duration(seconds)}, shorter than ${sum}`,
-        `set the lease to ${durationCode(needed)} or more, or its margin to ${durationCode(defaults.leaseMarginSeconds)}, or the timeout to ${durationCode(Math.max(1, seconds - defaults.leaseMarginSeconds))} or less`,
+        `set RELAYBOX_LEASE_MARGIN_SECONDS to ${defaults.leaseMarginSeconds} or more in its environment, or RELAYBOX_MESSAGE_LEASE_SECONDS to ${needed} or more, or its timeout to ${durationCode(Math.max(1, seconds - defaults.leaseMarginSeconds))} or less`,
       )
     : pass(each.id, `The lease on a message is ${duration(seconds)}, at least ${sum}`);
 }
@@ -50,7 +50,7 @@ function extended(id: string, seconds: number): Finding {
     ? fail(
         id,
         `The lease on a bucket is ${duration(seconds)}, shorter than ${sum}`,
-        `set the bucket lease to ${durationCode(needed)} or more`,
+        `set relay: { lease: ${durationCode(needed)} } or more`,
       )
     : pass(id, `The lease on a bucket is ${duration(seconds)}, at least ${sum}`);
 }

@@ -1,4 +1,11 @@
-import { App, aws_ec2 as ec2, Stack, aws_secretsmanager as secrets } from 'aws-cdk-lib';
+import {
+  App,
+  Duration,
+  aws_ec2 as ec2,
+  Stack,
+  aws_secretsmanager as secrets,
+  aws_sqs as sqs,
+} from 'aws-cdk-lib';
 import { Annotations, Match } from 'aws-cdk-lib/assertions';
 import { Database, Relaybox, type RelayboxProps } from '../../infra/index.ts';
 
@@ -11,6 +18,7 @@ export interface Parts {
   readonly database: Database;
 }
 
+/** A stack with a VPC that has a NAT, and a database of t4g.micro's size. */
 export function part(): Parts {
   const stack = new Stack(new App(), 'App');
   const vpc = new ec2.Vpc(stack, 'Vpc', { natGateways: 1, maxAzs: 2 }) as ec2.IVpc;
@@ -45,4 +53,38 @@ export function saidOf({ stack }: Parts): string {
   } catch (error) {
     return String(error);
   }
+}
+
+/** An inbox's queue of the user's own. */
+export function queue({ stack }: Parts, props: sqs.QueueProps = {}, maxReceiveCount = 5): sqs.Queue {
+  const fifo = props.fifo ? { fifo: true } : {};
+  const dead = new sqs.Queue(stack, 'Dead', { retentionPeriod: Duration.days(14), ...fifo });
+  return new sqs.Queue(stack, 'Incoming', {
+    visibilityTimeout: Duration.seconds(180),
+    deadLetterQueue: { queue: dead, maxReceiveCount },
+    ...props,
+  });
+}
+
+/** A VPC without a way out. */
+export function isolated({ stack }: Parts): ec2.Vpc {
+  return new ec2.Vpc(stack, 'Isolated', {
+    natGateways: 0,
+    subnetConfiguration: [{ name: 'isolated', subnetType: ec2.SubnetType.PRIVATE_ISOLATED }],
+  });
+}
+
+/** A VPC of somebody else's. */
+export function imported({ stack }: Parts): ec2.IVpc {
+  return ec2.Vpc.fromVpcAttributes(stack, 'Theirs', {
+    vpcId: 'vpc-0123456789abcdef0',
+    availabilityZones: ['eu-west-1a', 'eu-west-1b'],
+    privateSubnetIds: ['subnet-0123456789abcdef0', 'subnet-0123456789abcdef1'],
+    privateSubnetRouteTableIds: ['rtb-0123456789abcdef0', 'rtb-0123456789abcdef1'],
+  });
+}
+
+/** Inboxes with just this queue. */
+export function inbox(of: sqs.IQueue) {
+  return { inboxes: [{ source: 'payments-service', queue: of }] };
 }

@@ -10,7 +10,7 @@ import {
 import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import { describe, expect, test, vi } from 'vitest';
 import { Database, Destination } from '../../infra/index.ts';
-import { type Parts, part, relayboxIn, saidOf } from './checked-app.ts';
+import { inbox, isolated, part, queue, relayboxIn, saidOf } from './checked-app.ts';
 import { inline } from './inline.ts';
 
 // The checks look at what the functions are, not at what is in them.
@@ -18,39 +18,6 @@ vi.mock('../../infra/constructs/bundles.ts', async () => {
   const { inline } = await import('./inline.ts');
   return { bundle: () => inline };
 });
-
-/** An inbox's queue of the user's own. */
-function queue({ stack }: Parts, props: sqs.QueueProps = {}, maxReceiveCount = 5): sqs.Queue {
-  const fifo = props.fifo ? { fifo: true } : {};
-  const dead = new sqs.Queue(stack, 'Dead', { retentionPeriod: Duration.days(14), ...fifo });
-  return new sqs.Queue(stack, 'Incoming', {
-    visibilityTimeout: Duration.seconds(180),
-    deadLetterQueue: { queue: dead, maxReceiveCount },
-    ...props,
-  });
-}
-
-/** A VPC without a way out. */
-function isolated({ stack }: Parts): ec2.Vpc {
-  return new ec2.Vpc(stack, 'Isolated', {
-    natGateways: 0,
-    subnetConfiguration: [{ name: 'isolated', subnetType: ec2.SubnetType.PRIVATE_ISOLATED }],
-  });
-}
-
-/** A VPC of somebody else's. */
-function imported({ stack }: Parts): ec2.IVpc {
-  return ec2.Vpc.fromVpcAttributes(stack, 'Theirs', {
-    vpcId: 'vpc-0123456789abcdef0',
-    availabilityZones: ['eu-west-1a', 'eu-west-1b'],
-    privateSubnetIds: ['subnet-0123456789abcdef0', 'subnet-0123456789abcdef1'],
-    privateSubnetRouteTableIds: ['rtb-0123456789abcdef0', 'rtb-0123456789abcdef1'],
-  });
-}
-
-function inbox(of: sqs.IQueue) {
-  return { inboxes: [{ source: 'payments-service', queue: of }] };
-}
 
 test('a deployment with everything as we make it is said nothing against', () => {
   const parts = part();
@@ -223,98 +190,5 @@ describe('each check fails the synth through the construct', () => {
     });
     relayboxIn(parts).addHandler('OrderPlaced', { messageType: 'order.placed', function: fn });
     expect(saidOf(parts)).toContain('App/Own is invoked 2 times more after an error');
-  });
-});
-
-describe('what cannot be seen is said, not passed over', () => {
-  test('order is a warning, and the synth goes on', () => {
-    const parts = part();
-    relayboxIn(parts, {
-      destinations: { orders: Destination.queue(new sqs.Queue(parts.stack, 'Orders'), { keyed: true }) },
-    });
-    const said = saidOf(parts);
-    expect(said).toContain('WARNING order · destination orders');
-    expect(said).not.toContain('Validation failed');
-  });
-
-  test('everything imported is unknown in one list, each with its prop', () => {
-    const parts = part();
-    const vpc = imported(parts);
-    const theirs = sqs.Queue.fromQueueArn(parts.stack, 'Incoming', 'arn:aws:sqs:eu-west-1:111111111111:in');
-    const secret = secrets.Secret.fromSecretNameV2(parts.stack, 'Db', 'db');
-    const bus = events.EventBus.fromEventBusName(parts.stack, 'Bus', 'central');
-    relayboxIn(parts, {
-      database: Database.fromSecret(secret, { databaseName: 'app', hostname: 'db.internal', vpc }),
-      destinations: { events: Destination.eventBus(bus) },
-      ...inbox(theirs),
-    });
-    const said = saidOf(parts);
-    for (const check of [
-      'visibility',
-      'inbox-retention',
-      'connections',
-      'receive-count',
-      'egress',
-      'dead-letter-queue',
-      'event-bus-key',
-      'order',
-    ]) {
-      expect(said).toContain(`UNKNOWN ${check} ·`);
-    }
-    for (const prop of ['queueFacts', 'maxConnections', "egress: 'provided'", 'keyAllowsEvents', 'keyed']) {
-      expect(said).toContain(prop);
-    }
-  });
-
-  test('the props supply the facts, and nothing is left to say', () => {
-    const parts = part();
-    const vpc = imported(parts);
-    const theirs = sqs.Queue.fromQueueArn(parts.stack, 'Incoming', 'arn:aws:sqs:eu-west-1:111111111111:in');
-    const secret = secrets.Secret.fromSecretNameV2(parts.stack, 'Db', 'db');
-    const bus = events.EventBus.fromEventBusName(parts.stack, 'Bus', 'central');
-    relayboxIn(parts, {
-      egress: 'provided',
-      database: Database.fromSecret(secret, {
-        databaseName: 'app',
-        hostname: 'db.internal',
-        vpc,
-        maxConnections: 84,
-      }),
-      destinations: { events: Destination.eventBus(bus, { keyed: false, keyAllowsEvents: true }) },
-      inboxes: [
-        {
-          source: 'payments-service',
-          queue: theirs,
-          queueFacts: {
-            visibilityTimeout: Duration.minutes(3),
-            retention: Duration.days(4),
-            deadLetterQueue: { maxReceiveCount: 5, retention: Duration.days(14), fifo: false },
-            encryption: 'sqs',
-          },
-        },
-      ],
-    });
-    expect(saidOf(parts)).toBe('');
-  });
-
-  test('a producer whose concurrency nobody limits is unknown', () => {
-    const parts = part();
-    const fn = new lambda.Function(parts.stack, 'PlaceOrder', {
-      code: inline,
-      handler: 'index.handler',
-      runtime: lambda.Runtime.NODEJS_24_X,
-      vpc: parts.vpc,
-    });
-    relayboxIn(parts).grantProduce(fn);
-    expect(saidOf(parts)).toContain('UNKNOWN connections · App/PlaceOrder');
-  });
-
-  test('an accepted failure lets the synth pass, and its reason is shown', () => {
-    const parts = part();
-    relayboxIn(parts, {
-      maintenance: { inboxRetention: Duration.days(5) },
-      acceptedFindings: [{ check: 'inbox-retention', reason: 'the handlers are idempotent' }],
-    });
-    expect(saidOf(parts)).not.toContain('Validation failed');
   });
 });

@@ -9,7 +9,7 @@ describe('a lease outlasts whoever holds it', () => {
     expect(messageOf(facts, 'lease', handler.id)).toMatchInlineSnapshot(`
       "  FAIL lease · App/Relaybox/OrderPlaced
           The lease on a message is 62 s, shorter than the function's timeout of 60 s + a margin of 10 s = 70 s.
-          Fix: set the lease to Duration.seconds(70) or more, or its margin to Duration.seconds(10), or the timeout to Duration.seconds(52) or less."
+          Fix: set RELAYBOX_LEASE_MARGIN_SECONDS to 10 or more in its environment, or RELAYBOX_MESSAGE_LEASE_SECONDS to 70 or more, or its timeout to Duration.seconds(52) or less."
     `);
   });
 
@@ -25,7 +25,7 @@ describe('a lease outlasts whoever holds it', () => {
     expect(messageOf(facts, 'lease', relay.id)).toMatchInlineSnapshot(`
       "  FAIL lease · App/Relaybox/Relay
           The lease on a bucket is 15 s, shorter than one round of publishing of at most 16 s + a margin of 10 s = 26 s.
-          Fix: set the bucket lease to Duration.seconds(26) or more."
+          Fix: set relay: { lease: Duration.seconds(26) } or more."
     `);
   });
 
@@ -82,7 +82,7 @@ describe("the inbox's memory outlasts every redelivery", () => {
     expect(messageOf(facts, 'inbox-retention', 'inbox of payments')).toMatchInlineSnapshot(`
       "  FAIL inbox-retention · inbox of payments
           The inbox's retention of 22 days does not exceed 4 days in App/Incoming + 14 days in App/IncomingDead + 4 days in the queue again after a redrive = 22 days: a redelivery after it would take effect twice.
-          Fix: set the inbox's retention to 23 days or more, or the queues' retention shorter."
+          Fix: set maintenance: { inboxRetention: Duration.days(23) } or more, or the queues' retention shorter."
     `);
   });
 
