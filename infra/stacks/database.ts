@@ -25,6 +25,12 @@ export function appDatabase(scope: Construct, settings: AppSettings, vpc: ec2.IV
     reason:
       "A port of one's own hides nothing from who is in the VPC; the security group lets in the functions only",
   });
+  if (engine === 'sqlserver') {
+    Validations.of(instance).acknowledge({
+      id: 'AwsSolutions-RDS3',
+      reason: 'SQL Server Express has no standby; bring an instance of another edition where you need one',
+    });
+  }
   return Database.fromInstance(instance, { databaseName: database.databaseName });
 }
 

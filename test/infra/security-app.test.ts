@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { Validations } from 'aws-cdk-lib';
 import { Match, Template } from 'aws-cdk-lib/assertions';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
@@ -13,6 +14,7 @@ const variants: [string, Record<string, unknown>][] = [
   ['on an existing database', existingDatabase],
   ['on an existing database in an existing VPC', { ...existingDatabase, ...existingVpc }],
   ['that always polls', { 'relaybox:mode': 'continuous' }],
+  ['on an emulator', { ...existingDatabase, ...example, 'relaybox:emulator': true }],
   ['that writes to somebody', { 'relaybox:alarmEmail': 'oncall@example.com' }],
 ];
 
@@ -120,6 +122,21 @@ describe('the network', () => {
     const waits = (trigger?.['DependsOn'] ?? []) as string[];
     expect(waits.filter((id) => id.startsWith('NetworkVpcSecretsManager'))).toHaveLength(1);
     expect(waits.some((id) => id.startsWith('NetworkEndpointsfrom'))).toBe(true);
+  });
+});
+
+// The functions of this engine may not be built yet.
+const built = existsSync('dist/functions/sqlserver/relay/index.mjs');
+
+describe.runIf(built)('on SQL Server', () => {
+  const sqlServer = { 'relaybox:engine': 'sqlserver' };
+
+  it.each([
+    ['new', sqlServer],
+    ['existing', { ...existingDatabase, ...sqlServer }],
+  ])('cdk-nag finds nothing either: %s', (_, context) => {
+    const { violations } = new AwsSolutionsChecks().validateScope(theApp(context).node.root);
+    expect(violations).toEqual([]);
   });
 });
 
