@@ -24,7 +24,7 @@ export interface LaneOptions {
 export function withTarget(command: Command): Command {
   return command
     .addOption(
-      new Option('--url <url>', 'the database: postgres://user:password@host/name').env(
+      new Option('--url <url>', 'the database: postgres://user:password@host/name, or sqlserver://…').env(
         'RELAYBOX_DATABASE_URL',
       ),
     )

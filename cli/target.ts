@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Command as Name } from '../shared/operations/requests.ts';
 import type { Responses } from '../shared/operations/responses.ts';
-import type { PostgresDatabase } from '../shared/store/postgres/connections.ts';
-import type { PostgresTables } from '../shared/store/postgres/names.ts';
+import { type CommandDatabase, openDatabase, type TableNames } from './database.ts';
 import { UsageError, withCode } from './errors.ts';
 import type { TargetOptions } from './options.ts';
 
@@ -23,12 +22,8 @@ export async function withTargetOf<T>(
     const { functionTarget } = await import('./target-function.ts');
     return await functionTarget(options.function ?? '', work);
   }
-  return await withDatabase(options, async (database, tables) => {
+  return await withDatabase(options, async ({ operations }) => {
     const { operate } = await import('../shared/operations/operate.ts');
-    const { postgresOperations } = await import('../shared/store/postgres/operations.ts');
-    const { postgresOutboxStore } = await import('../shared/store/postgres/outbox-store.ts');
-    const leases = postgresOutboxStore(database, tables);
-    const { operations } = postgresOperations({ source: database, tables, leases });
     return await work({
       async ask<Command extends Name>(request: Request<Command>) {
         // `operate` answers what its request asks for.
@@ -41,31 +36,36 @@ export async function withTargetOf<T>(
 /** Runs the work with connections to the database of `--url`. */
 export async function withDatabase<T>(
   options: TargetOptions,
-  work: (database: PostgresDatabase, tables: PostgresTables) => Promise<T>,
+  work: (database: CommandDatabase) => Promise<T>,
 ): Promise<T> {
-  const { url, schema, outboxTable, inboxTable } = options;
+  const { url } = options;
   if (url === undefined) {
     throw new UsageError(
-      'say where: --url <postgres URL> (or RELAYBOX_DATABASE_URL), or --function <name of the maintain function>',
+      'say where: --url <URL of the database> (or RELAYBOX_DATABASE_URL), or --function <name of the maintain function>',
     );
   }
-  const { connect } = await import('../shared/store/postgres/connections.ts');
   const ca = options.ca === undefined ? undefined : await certificate(options.ca);
-  const database = connect(
-    { url },
-    { max: 3, applicationName: 'relaybox-cli', ...(ca === undefined ? {} : { ca }) },
-  );
+  const database = await openDatabase({
+    url,
+    tables: tablesOf(options),
+    ...(ca === undefined ? {} : { ca }),
+  });
   try {
-    return await work(database, {
-      ...(schema === undefined ? {} : { schema }),
-      ...(outboxTable === undefined ? {} : { outboxTable }),
-      ...(inboxTable === undefined ? {} : { inboxTable }),
-    });
+    return await work(database);
   } catch (error) {
     throw withCode(error);
   } finally {
     await database.end();
   }
+}
+
+/** Names of the tables, as far as the options give them. */
+export function tablesOf({ schema, outboxTable, inboxTable }: TargetOptions): TableNames {
+  return {
+    ...(schema === undefined ? {} : { schema }),
+    ...(outboxTable === undefined ? {} : { outboxTable }),
+    ...(inboxTable === undefined ? {} : { inboxTable }),
+  };
 }
 
 /** Both may be set, one in the environment and the other on the command line: what was typed wins. */

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
-import { SchemaError } from '../../shared/message/errors.ts';
-import type { MigrationReport } from '../../shared/store/postgres/migrate.ts';
+import { type EngineName, engineOf, type MigrationReport, migrationText } from '../database.ts';
 import { exit, UsageError } from '../errors.ts';
 import { type TargetOptions, whole, withTarget } from '../options.ts';
 import { write } from '../output.ts';
-import { useFunction, withDatabase } from '../target.ts';
+import { tablesOf, useFunction, withDatabase } from '../target.ts';
 
 interface MigrateOptions extends TargetOptions {
   readonly sql?: boolean;
+  readonly engine?: string;
   readonly check?: boolean;
   readonly maxRows?: number;
   readonly wait?: number;
@@ -26,7 +26,8 @@ export function addMigrate(program: Command): void {
     .description(
       'Brings the tables to this version. Safe to run twice, by two at once, and again after it was killed.',
     )
-    .option('--sql', 'print the statements instead, for psql; needs no database')
+    .option('--sql', 'print the statements instead, for psql or sqlcmd; needs no database')
+    .option('--engine <name>', 'with --sql: postgres or sqlserver (default: as --url says, else postgres)')
     .option('--check', 'only say what is missing, grants too; exit code 1 where something is')
     .option('--max-rows <n>', 'refuse tables with more rows, by estimate (default: 50 million)', whole(0))
     .option('--wait <seconds>', 'wait so long for another migration, and for locks (default: 60)', whole(0))
@@ -40,7 +41,8 @@ export function addMigrate(program: Command): void {
 With --function name the migrate function, not the maintain function.
 Examples:
   relaybox migrate --check --url "$RELAYBOX_DATABASE_URL"
-  relaybox migrate --sql --schema messaging | less`,
+  relaybox migrate --sql --schema messaging | less
+  relaybox migrate --sql --engine sqlserver > relaybox.sql`,
     )
     .action(migrate);
 }
@@ -53,28 +55,21 @@ async function migrate(options: MigrateOptions): Promise<void> {
 }
 
 async function printSql(options: MigrateOptions): Promise<void> {
-  const { migrationSql } = await import('../../shared/store/postgres/migration-sql.ts');
-  const { postgresNames } = await import('../../shared/store/postgres/names.ts');
-  const sql = migrationSql(postgresNames(tablesOf(options)));
+  const sql = await migrationText(engineFor(options), tablesOf(options));
   process.stdout.write(options.json ? `${JSON.stringify({ sql })}\n` : sql);
 }
 
+function engineFor({ engine, url }: MigrateOptions): EngineName {
+  if (engine === undefined) return url === undefined ? 'postgres' : engineOf(url);
+  if (engine === 'postgres' || engine === 'sqlserver') return engine;
+  throw new UsageError(`--engine is postgres or sqlserver, but was ${engine}`);
+}
+
 async function byUrl(options: MigrateOptions): Promise<Answer> {
-  return await withDatabase(options, async (database, tables) => {
-    const { migrate: run } = await import('../../shared/store/postgres/migrate.ts');
-    const { checkSchema } = await import('../../shared/store/postgres/check.ts');
-    const { postgresNames } = await import('../../shared/store/postgres/names.ts');
-    const names = postgresNames(tables);
-    const report = await run(database, names, requestOf(options));
+  return await withDatabase(options, async (database) => {
+    const report = await database.migrate(requestOf(options));
     if (!options.check || report.pending.length > 0) return { ...report, missing: [] };
-    const missing = await checkSchema(database, names).then(
-      () => [],
-      (error: unknown) => {
-        if (error instanceof SchemaError) return [error.message];
-        throw error;
-      },
-    );
-    return { ...report, missing };
+    return { ...report, missing: await database.missing() };
   });
 }
 
@@ -92,14 +87,6 @@ function requestOf({ check, maxRows, wait, replaceSeedIdentity }: MigrateOptions
     ...(maxRows === undefined ? {} : { maxRows }),
     ...(wait === undefined ? {} : { waitSeconds: wait }),
     ...(replaceSeedIdentity === undefined ? {} : { replaceSeedIdentity }),
-  };
-}
-
-function tablesOf({ schema, outboxTable, inboxTable }: MigrateOptions) {
-  return {
-    ...(schema === undefined ? {} : { schema }),
-    ...(outboxTable === undefined ? {} : { outboxTable }),
-    ...(inboxTable === undefined ? {} : { inboxTable }),
   };
 }
 
