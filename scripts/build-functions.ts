@@ -6,7 +6,7 @@ import { bundlingOptions } from '../infra/constructs/bundling.ts';
 
 /**
  * Bundles the functions, one folder for each engine and function, so that no PostgreSQL function carries the driver of
- * SQL Server: `dist/functions/<engine>/<function>/index.mjs`. The same sources make the same bytes, wherever they are
+ * SQL Server: `dist/bundles/<engine>/<function>/index.mjs`. The same sources make the same bytes, wherever they are
  * built, so that a deployment changes only what has changed.
  */
 
@@ -50,7 +50,7 @@ export interface Bundle {
 
 /** Builds every bundle whose sources are there. */
 export async function buildFunctions(
-  target: string = join(root, 'dist/functions'),
+  target: string = join(root, 'dist/bundles'),
 ): Promise<readonly Bundle[]> {
   const entries = Object.entries(ENGINES).flatMap(([engine, { functions, migrations }]) =>
     Object.entries(FUNCTIONS).map(([name, folder]) => ({

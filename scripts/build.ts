@@ -10,10 +10,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
 
 // The bundles stay until they are built anew: a synth may be reading them.
-const bundles = ['functions/postgres', 'functions/sqlserver'];
-for (const path of globSync(['*', 'functions/*'], { cwd: dist })) {
-  if (path !== 'functions' && !bundles.includes(path))
-    rmSync(join(dist, path), { recursive: true, force: true });
+for (const entry of globSync('*', { cwd: dist })) {
+  if (entry !== 'bundles') rmSync(join(dist, entry), { recursive: true, force: true });
 }
 // The compiler of this project's own node_modules, whatever else is on the path.
 execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json'], {

@@ -7,7 +7,7 @@ import type { Engine } from './engine.ts';
 export type FunctionName = 'relay' | 'ingest' | 'maintain' | 'migrate';
 
 // The source stands at infra/constructs, what is built of it at dist/infra/constructs: the bundles are in dist for both.
-const FOLDER = import.meta.url.endsWith('.ts') ? '../../dist/functions/' : '../../functions/';
+const FOLDER = import.meta.url.endsWith('.ts') ? '../../dist/bundles/' : '../../bundles/';
 
 /** The folder of a function's bundle. Bundles are built with the package, so that a deployment needs no bundler for them. */
 export function bundleFolder(engine: Engine, name: FunctionName): string {
