@@ -1,4 +1,4 @@
-import { existsSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -93,7 +93,9 @@ async function bundle(entry: string, folder: string): Promise<Pick<Bundle, 'byte
 }
 
 function copyMigrations(from: string, to: string): void {
-  for (const file of globSync('*.sql', { cwd: join(root, from) })) {
+  const files = globSync('*.sql', { cwd: join(root, from) });
+  for (const file of globSync('*', { cwd: to })) if (!files.includes(file)) rmSync(join(to, file));
+  for (const file of files) {
     put(join(to, file), readFileSync(join(root, from, file)));
   }
 }
