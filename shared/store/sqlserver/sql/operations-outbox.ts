@@ -15,6 +15,11 @@ INSERT INTO @fence ([Bucket])
 SELECT s.[Bucket] FROM ${names.leases} AS s ${changing}
 WHERE s.[Destination] = @p1 AND s.[LockToken] = CONVERT(UNIQUEIDENTIFIER, @p2) AND s.[LockedUntilUtc] > ${now};`;
 
+/** What was changed goes into a variable first: a table with a trigger of somebody's answers no rows by itself. */
+const done = 'DECLARE @done TABLE ([Id] UNIQUEIDENTIFIER NOT NULL, [PartitionKey] NVARCHAR(200) NULL);';
+const noted = 'OUTPUT inserted.[Id], inserted.[PartitionKey] INTO @done ([Id], [PartitionKey])';
+const changed = `SELECT ${idText('d.[Id]')} AS [id], d.[PartitionKey] AS [partition_key] FROM @done AS d;`;
+
 const within = 'o.[Destination] = @p1 AND o.[Bucket] IN (SELECT f.[Bucket] FROM @fence AS f)';
 
 /** What a command needs to know of rows, by id (`@p1` JSON array). */
@@ -37,23 +42,27 @@ export function requeueOutbox(names: Names): string {
   const replays = `ISNULL(TRY_CONVERT(INT, LEFT(JSON_VALUE(h.[Object], '$."relaybox-replay"'), 8)), 0) + 1`;
   return `
 ${fence(names)}
+${done}
 UPDATE o SET [State] = 0, [Held] = 0, [RetryCount] = 0, [NextAttemptAtUtc] = NULL, [LockedUntilUtc] = NULL, [ProcessedAtUtc] = NULL,
   [Headers] = CASE WHEN h.[Object] IS NULL THEN o.[Headers]
     ELSE JSON_MODIFY(h.[Object], '$."relaybox-replay"', CONVERT(NVARCHAR(11), ${replays})) END
-OUTPUT ${idText('inserted.[Id]')} AS [id]
+${noted}
 FROM ${idsOf('@p3')} INNER LOOP JOIN ${names.outbox} AS o WITH (ROWLOCK) ON o.[Id] = d.[id]
 CROSS APPLY (SELECT ${object} AS [Object]) AS h
-WHERE o.[State] = 3 AND ${within};`;
+WHERE o.[State] = 3 AND ${within};
+${changed}`;
 }
 
 /** Any state but an ended one → Discarded, unless another program's claim on it runs. `@p4` reason. */
 export function discardOutbox(names: Names): string {
   return `
 ${fence(names)}
+${done}
 UPDATE o SET [State] = 4, [Held] = 0, [NextAttemptAtUtc] = NULL, [LockedUntilUtc] = NULL, [ProcessedAtUtc] = ${now}, [LastError] = @p4
-OUTPUT ${idText('inserted.[Id]')} AS [id], inserted.[PartitionKey] AS [partition_key]
+${noted}
 FROM ${idsOf('@p3')} INNER LOOP JOIN ${names.outbox} AS o WITH (ROWLOCK) ON o.[Id] = d.[id]
-WHERE (o.[State] IN (0, 3) OR (o.[State] = 1 AND (o.[LockedUntilUtc] IS NULL OR o.[LockedUntilUtc] <= ${now}))) AND ${within};`;
+WHERE (o.[State] IN (0, 3) OR (o.[State] = 1 AND (o.[LockedUntilUtc] IS NULL OR o.[LockedUntilUtc] <= ${now}))) AND ${within};
+${changed}`;
 }
 
 /** Rows that a later row of their key must not pass, and that are not to be let go: they wait, or are Failed under `block`. */
@@ -72,6 +81,7 @@ export function releaseFollowers(names: Names): string {
   const key = `o.[Destination] = @p1 AND o.[PartitionKey] = g.[key] COLLATE Latin1_General_100_BIN2 AND DATALENGTH(o.[PartitionKey]) = DATALENGTH(g.[key])`;
   return `
 ${fence(names)}
+${done}
 DECLARE @free TABLE ([Id] UNIQUEIDENTIFIER NOT NULL PRIMARY KEY);
 INSERT INTO @free ([Id])
 SELECT x.[Id]
@@ -84,9 +94,10 @@ CROSS APPLY (
   ORDER BY o.[Sequence]
 ) AS x;
 UPDATE o SET [Held] = 0
-OUTPUT ${idText('inserted.[Id]')} AS [id]
+${noted}
 FROM @free AS f INNER LOOP JOIN ${names.outbox} AS o WITH (ROWLOCK) ON o.[Id] = f.[Id]
-WHERE o.[Held] = 1 AND o.[State] IN (0, 1);`;
+WHERE o.[Held] = 1 AND o.[State] IN (0, 1);
+${changed}`;
 }
 
 /**
