@@ -47,14 +47,14 @@ export class Deployment {
     );
   }
 
-  /** The outputs of the stacks by their names, which the CDK may have lengthened. */
+  /** An output of the stacks by its name, to which the CDK may have added its place. */
   output(name: string): string {
     const stacks = JSON.parse(readFileSync(this.#file('outputs.json'), 'utf8')) as Record<
       string,
       Record<string, string>
     >;
     const all = Object.values(stacks).flatMap((outputs) => Object.entries(outputs));
-    const found = all.find(([key]) => key === name) ?? all.find(([key]) => key.startsWith(name));
+    const found = all.find(([key]) => key === name) ?? all.find(([key]) => key.includes(name));
     if (found === undefined) throw new Error(`the app has no output ${name}: ${JSON.stringify(stacks)}`);
     return found[1];
   }

@@ -63,14 +63,14 @@ async function context(
 ): Promise<Context> {
   const secret = await client.secret('relaybox-cloud-database', { username: user, password });
   return {
-    emulator: 'true',
-    example: 'true',
-    engine: 'postgres',
-    database: 'existing',
-    databaseSecretArn: secret,
-    databaseHost: host,
-    databasePort: String(port),
-    databaseName: database,
-    databaseTls: 'false',
+    'relaybox:emulator': 'true',
+    'relaybox:example': 'true',
+    'relaybox:database': 'existing',
+    'relaybox:databaseSecretArn': secret,
+    'relaybox:databaseHost': host,
+    'relaybox:databasePort': String(port),
+    'relaybox:databaseName': database,
+    'relaybox:databaseMaxConnections': '200',
+    'relaybox:databaseTls': 'false',
   };
 }
