@@ -157,6 +157,7 @@ describe("the functions' bundles", () => {
       RELAYBOX_SOURCE: 'test',
       RELAYBOX_INBOX_SOURCE: 'test',
     };
+    expect(of('sqlserver')).toHaveLength(4);
     for (const { name } of of('sqlserver')) {
       const { error, result } = await invoke(name, {}, env);
       const said = error ?? JSON.stringify(result);
