@@ -22,3 +22,5 @@ export { Relaybox } from './constructs/relaybox.ts';
 export type { MonitoringOptions, RelayboxProps, TableNames } from './constructs/relaybox-props.ts';
 export { Sweep } from './constructs/sweep.ts';
 export { WakeQueue } from './constructs/wake-queue.ts';
+export { Monitoring } from './monitoring/monitoring.ts';
+export type { ConsumerPart, DeadLetterQueuePart, FunctionPart } from './monitoring/parts.ts';

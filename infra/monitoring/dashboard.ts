@@ -4,7 +4,7 @@ import type { IQueue } from 'aws-cdk-lib/aws-sqs';
 import type { MetricName } from '../../shared/delivery/telemetry.ts';
 import { handlerLane } from './lane.ts';
 import type { RelayboxMetrics } from './metrics.ts';
-import type { DeadLetterQueuePart, HandlerPart, IngestPart, MonitoringParts } from './parts.ts';
+import type { ConsumerPart, DeadLetterQueuePart, HandlerPart, MonitoringParts } from './parts.ts';
 import { functionAxes, heading, LateAlarms, LateGraph, queueLengths } from './widgets.ts';
 
 /** What the dashboard shows. The lists grow until the template is written. */
@@ -12,7 +12,8 @@ export interface DashboardView {
   readonly parts: MonitoringParts;
   readonly metrics: RelayboxMetrics;
   readonly alarms: readonly Alarm[];
-  readonly ingests: readonly IngestPart[];
+  /** Ingests, and consumers straight from their queues. */
+  readonly consumers: readonly ConsumerPart[];
   readonly handlers: readonly HandlerPart[];
   readonly deadLetterQueues: readonly DeadLetterQueuePart[];
 }
@@ -43,7 +44,7 @@ function flow(view: DashboardView): IWidget[] {
     new LateGraph('Published', () => ({ left: sums('Published', destinations) })),
     // Ingest counts by the type that it finds, and may find any.
     new LateGraph('Ingested', () =>
-      view.ingests.length === 0
+      view.consumers.length === 0
         ? { left: [] }
         : { left: [metrics.search('Ingested', { period, statistic: Stats.SUM })] },
     ),
@@ -72,12 +73,12 @@ function waiting(view: DashboardView): IWidget[] {
       ]),
     })),
     new LateGraph('Inbox queues, age (s)', () => ({
-      left: queueLengths(view.ingests.map(({ source, queue }) => ({ name: source, queue }))),
-      right: view.ingests.map(({ source, queue }) =>
+      left: queueLengths(view.consumers),
+      right: view.consumers.map(({ name, queue }) =>
         queue.metricApproximateAgeOfOldestMessage({
           period,
           statistic: Stats.MAXIMUM,
-          label: `${source}: age`,
+          label: `${name}: age`,
         }),
       ),
     })),
@@ -114,7 +115,7 @@ function functions(view: DashboardView): IWidget[] {
   return [
     new LateGraph('Maintain', () => functionAxes([maintain])),
     new LateGraph('Relay', () => functionAxes([relay])),
-    new LateGraph('Ingest', () => functionAxes(view.ingests)),
+    new LateGraph('Ingest, consumers', () => functionAxes(view.consumers)),
     new LateGraph('Handlers', () => functionAxes(view.handlers)),
   ];
 }

@@ -7,7 +7,14 @@ import { alarmOnFunction, alarmOnNotRunning } from './function-alarms.ts';
 import { handlerLane } from './lane.ts';
 import { alarmOnAge, alarmOnLanes, type LaneAlarms } from './lane-alarms.ts';
 import { RelayboxMetrics, wholeMinutes } from './metrics.ts';
-import type { DeadLetterQueuePart, HandlerPart, IngestPart, MonitoringParts } from './parts.ts';
+import type {
+  ConsumerPart,
+  DeadLetterQueuePart,
+  FunctionPart,
+  HandlerPart,
+  IngestPart,
+  MonitoringParts,
+} from './parts.ts';
 
 /** Share of the database's connections from which on one should act. */
 const CONNECTIONS_SHARE = 0.8;
@@ -27,7 +34,7 @@ export class Monitoring extends Construct {
   readonly #lanes: LaneAlarms;
   readonly #age: Duration;
   readonly #expressions: boolean;
-  readonly #ingests: IngestPart[] = [];
+  readonly #consumers: ConsumerPart[] = [];
   readonly #handlers: HandlerPart[] = [];
   readonly #deadLetterQueues: DeadLetterQueuePart[] = [];
 
@@ -53,10 +60,20 @@ export class Monitoring extends Construct {
     this.dashboard = parts.dashboard === false ? undefined : this.createDashboard();
   }
 
+  /** Watches a function: errors, throttles, a duration near its timeout, drops by recursion detection. */
+  addFunction(part: FunctionPart): void {
+    alarmOnFunction(this.#alarms, part);
+  }
+
   /** Watches an inbox: its function, its queue, its dead-letter queue. */
   addIngest(part: IngestPart): void {
-    this.#ingests.push(part);
-    alarmOnFunction(this.#alarms, part);
+    this.addConsumer(part);
+  }
+
+  /** Watches a consumer straight from its queue: its function, its queue, its dead-letter queue. */
+  addConsumer(part: ConsumerPart): void {
+    this.#consumers.push(part);
+    this.addFunction(part);
     this.#alarms.add(`${part.name} queue age`, {
       metric: part.queue.metricApproximateAgeOfOldestMessage({
         period: Duration.minutes(5),
@@ -65,8 +82,8 @@ export class Monitoring extends Construct {
       threshold: this.#age.toSeconds(),
       // A queue that nobody uses for hours reports nothing.
       missingData: TreatMissingData.NOT_BREACHING,
-      what: `The queue of ${part.source} has held a message for ${this.#age.toHumanString()} or longer, and ingest does not store it.`,
-      todo: "See the ingest function's errors and throttles, and whether its event source is on.",
+      what: `${part.name}: its queue has held a message for ${this.#age.toHumanString()} or longer.`,
+      todo: "See the function's errors and throttles, and whether its event source is on.",
       runbook: 'an-inboxs-queue-is-not-emptied',
     });
     if (part.deadLetterQueue !== undefined) {
@@ -77,7 +94,7 @@ export class Monitoring extends Construct {
   /** Watches a handler: its function, and its lane. */
   addHandler(part: HandlerPart): void {
     this.#handlers.push(part);
-    alarmOnFunction(this.#alarms, part);
+    this.addFunction(part);
     alarmOnAge(this.#lanes, handlerLane(part), this.#age);
   }
 
@@ -105,7 +122,7 @@ export class Monitoring extends Construct {
         parts: this.#parts,
         metrics: this.#lanes.metrics,
         alarms: this.#alarms.made,
-        ingests: this.#ingests,
+        consumers: this.#consumers,
         handlers: this.#handlers,
         deadLetterQueues: this.#deadLetterQueues,
       }),
@@ -135,8 +152,8 @@ export class Monitoring extends Construct {
       todo: 'See its schedule and its log.',
       runbook: 'maintenance-is-not-running',
     });
-    alarmOnFunction(this.#alarms, relay);
-    alarmOnFunction(this.#alarms, maintain);
+    this.addFunction(relay);
+    this.addFunction(maintain);
     for (const { name } of destinations) alarmOnAge(this.#lanes, name, this.#age);
     if (this.#expressions) alarmOnLanes(this.#lanes);
     this.#watchDatabase();

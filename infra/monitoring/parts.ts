@@ -72,12 +72,16 @@ export interface DestinationPart {
   readonly eventBus?: IEventBus;
 }
 
-/** An inbox: a queue, and the function that stores what it brings. */
-export interface IngestPart extends FunctionPart {
-  readonly source: string;
+/** A function that takes what a queue brings: an ingest, or a consumer straight from its queue (`sqsConsumer`). */
+export interface ConsumerPart extends FunctionPart {
   readonly queue: IQueue;
   /** @default - it has none, or isn't known */
   readonly deadLetterQueue?: IQueue;
+}
+
+/** An inbox: a queue, and the function that stores what it brings. */
+export interface IngestPart extends ConsumerPart {
+  readonly source: string;
 }
 
 /** A handler function; its lane is the message type, with the consumer before it unless that is the default one. */

@@ -44,6 +44,7 @@ export class OrdersExample extends Construct {
     this.placeOrder = this.#function('PlaceOrder', 'place-order', 'Writes an order and its event', props);
     // The pool of `transactional` has two.
     relaybox.grantProduce(this.placeOrder, { maxConcurrency: 10, connections: 2 });
+    relaybox.monitoring?.addFunction({ name: 'PlaceOrder', function: this.placeOrder });
     const url = this.placeOrder.addFunctionUrl({ authType: lambda.FunctionUrlAuthType.AWS_IAM });
 
     relaybox.addHandler('OrderPlaced', {
@@ -67,19 +68,21 @@ export class OrdersExample extends Construct {
   /** The second consumer of the same event, by `sqsConsumer`. */
   #emails(props: OrdersExampleProps): sqs.Queue {
     const secure = { encryption: sqs.QueueEncryption.SQS_MANAGED, enforceSSL: true };
+    const deadLetterQueue = new sqs.Queue(this, 'EmailsDead', {
+      ...secure,
+      retentionPeriod: Duration.days(14),
+    });
     const queue = new sqs.Queue(this, 'Emails', {
       ...secure,
       visibilityTimeout: Duration.minutes(3),
-      deadLetterQueue: {
-        queue: new sqs.Queue(this, 'EmailsDead', { ...secure, retentionPeriod: Duration.days(14) }),
-        maxReceiveCount: 5,
-      },
+      deadLetterQueue: { queue: deadLetterQueue, maxReceiveCount: 5 },
     });
     const fn = this.#function('Email', 'email-on-order-placed', 'Writes the email of an order', props);
     fn.addEnvironment('RELAYBOX_INBOX_SOURCE', props.source);
     // `sqsConsumer` works on four messages at once, and has a connection more.
     props.relaybox.grantProduce(fn, { maxConcurrency: 2, connections: 5 });
     fn.addEventSource(new SqsEventSource(queue, { reportBatchItemFailures: true, maxConcurrency: 2 }));
+    props.relaybox.monitoring?.addConsumer({ name: 'Email', function: fn, queue, deadLetterQueue });
     return queue;
   }
 

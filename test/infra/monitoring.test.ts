@@ -207,6 +207,24 @@ describe('functions', () => {
   });
 });
 
+describe('functions of the application', () => {
+  it('can be watched too: a producer, and a consumer straight from its queue', () => {
+    const { stack, monitoring, fn, queue } = monitored();
+    monitoring.addFunction({ name: 'PlaceOrder', function: fn('PlaceOrder') });
+    monitoring.addConsumer({
+      name: 'Email',
+      function: fn('Email'),
+      queue: queue('Emails'),
+      deadLetterQueue: queue('EmailsDead'),
+    });
+    const alarms = alarmsOf(stack);
+    for (const id of ['PlaceOrdererrors', 'Emailerrors', 'Emailqueueage', 'Emaildeadlettersnotempty']) {
+      expect(alarms[id], id).toBeDefined();
+    }
+    expect(bodyOf(stack)).toContain('Email: age');
+  });
+});
+
 describe('queues and the database', () => {
   it('ring for one visible message in a dead-letter queue, moved there or sent', () => {
     expect(alarmsOf(monitored().stack)['Ingestpaymentsservicedeadlettersnotempty']).toMatchObject({
