@@ -12,6 +12,8 @@ export const bundlingOptions = {
   },
   // An optional part of pg that needs a native build.
   external: ['pg-native'],
+  // An error's name is what a person sees of it first: in the log, in Lambda's answer, in a deployment's event.
+  keepNames: true,
   legalComments: 'none',
   logLevel: 'error',
 } as const;
