@@ -1,4 +1,7 @@
 import type { Node } from 'constructs';
+import type { AcceptedFinding } from './checks/index.ts';
+import type { KnownQueueFacts } from './constructs/queue-facts.ts';
+import { readAcceptedFindings, readQueueFacts } from './context-facts.ts';
 
 /** The app's settings, from `cdk.json` or `-c relaybox:<name>=<value>`. What each means stands in `docs/deploying.md`. */
 export interface AppSettings {
@@ -21,6 +24,8 @@ export interface AppSettings {
   readonly sweepMinutes: number;
   readonly relayMemory: number;
   readonly afterSuccess: 'keep' | 'delete' | 'archive';
+  /** Findings of the checks that whoever deploys answers for. */
+  readonly acceptedFindings: readonly AcceptedFinding[];
 }
 
 /** Where the functions run. */
@@ -69,6 +74,8 @@ export interface InboxSettings {
   readonly source: string;
   readonly queueArn: string | undefined;
   readonly consumer: string | undefined;
+  /** What a queue of somebody else's doesn't tell. */
+  readonly queueFacts: KnownQueueFacts | undefined;
 }
 
 const PREFIX = 'relaybox:';
@@ -94,6 +101,7 @@ export function readSettings(node: Node): AppSettings {
     sweepMinutes: context.integer('sweepMinutes', 1, 1440) ?? 1,
     relayMemory: context.integer('relayMemory', 128, 10_240) ?? 512,
     afterSuccess: context.choice('afterSuccess', ['keep', 'delete', 'archive'], 'keep'),
+    acceptedFindings: readAcceptedFindings(context.json('acceptedFindings', []), context.problem),
   };
   context.finish();
   return settings;
@@ -160,12 +168,13 @@ function readInboxes(context: Context): InboxSettings[] {
     return [];
   }
   return given.flatMap((value: unknown, index): InboxSettings[] => {
-    const { source, queueArn, consumer } = fieldsOf(value);
+    const { source, queueArn, consumer, queueFacts } = fieldsOf(value);
     if (typeof source !== 'string') {
       context.problem(`inboxes[${index}].source`, 'set');
       return [];
     }
-    return [{ source, queueArn: textOf(queueArn), consumer: textOf(consumer) }];
+    const facts = readQueueFacts(`inboxes[${index}].queueFacts`, queueFacts, context.problem);
+    return [{ source, queueArn: textOf(queueArn), consumer: textOf(consumer), queueFacts: facts }];
   });
 }
 
@@ -181,9 +190,9 @@ class Context {
     this.#values = new Map(ours.map(([name, value]) => [name.slice(PREFIX.length), value]));
   }
 
-  problem(name: string, must: string): void {
+  readonly problem = (name: string, must: string): void => {
     this.#problems.push(`${PREFIX}${name} must be ${must}`);
-  }
+  };
 
   finish(): void {
     for (const name of this.#values.keys()) {
@@ -248,7 +257,7 @@ class Context {
 function fieldsOf(
   value: unknown,
 ): { readonly [field: string]: unknown } & Record<
-  'arn' | 'keyed' | 'source' | 'queueArn' | 'consumer',
+  'arn' | 'keyed' | 'source' | 'queueArn' | 'consumer' | 'queueFacts',
   unknown
 > {
   const fields = typeof value === 'object' && value !== null ? value : {};
@@ -258,6 +267,7 @@ function fieldsOf(
     source: undefined,
     queueArn: undefined,
     consumer: undefined,
+    queueFacts: undefined,
     ...fields,
   };
 }

@@ -49,6 +49,7 @@ export class RelayboxStack extends Stack {
       migration: { atDeploy: settings.engine === 'postgres' || settings.database.kind === 'existing' },
       monitoring: { expressions: !settings.emulator },
       tracing: !settings.emulator,
+      acceptedFindings: [...settings.acceptedFindings],
       ...(network && { vpcSubnets: network.subnets }),
       ...(settings.network.egress === 'provided' && { egress: 'provided' as const }),
     });
@@ -99,8 +100,9 @@ export class RelayboxStack extends Stack {
 
   /** The example takes its own events. */
   #inboxes({ inboxes, example, source }: AppSettings): InboxProps[] {
-    const given = inboxes.map(({ queueArn, consumer, ...inbox }) => ({
+    const given = inboxes.map(({ queueArn, consumer, queueFacts, ...inbox }) => ({
       ...inbox,
+      ...(queueFacts && { queueFacts }),
       ...(consumer !== undefined && { consumer }),
       ...(queueArn !== undefined && {
         queue: sqs.Queue.fromQueueArn(this, `Inbox-${inbox.source}-${consumer ?? ''}`, queueArn),

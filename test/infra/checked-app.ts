@@ -44,7 +44,7 @@ export function relayboxIn(parts: Parts, over: Partial<RelayboxProps> = {}): Rel
 }
 
 /** What the synth says against it: the error that ends it, or the warning that goes with it. */
-export function saidOf({ stack }: Parts): string {
+export function saidOf({ stack }: Pick<Parts, 'stack'>): string {
   try {
     return Annotations.fromStack(stack)
       .findWarning('*', Match.anyValue())

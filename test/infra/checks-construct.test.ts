@@ -19,6 +19,9 @@ vi.mock('../../infra/constructs/bundles.ts', async () => {
   return { bundle: () => inline };
 });
 
+// A synth is a second of work, and a machine may be busy.
+vi.setConfig({ testTimeout: 90_000 });
+
 test('a deployment with everything as we make it is said nothing against', () => {
   const parts = part();
   const relaybox = relayboxIn(parts, {

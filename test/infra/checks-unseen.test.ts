@@ -16,6 +16,9 @@ vi.mock('../../infra/constructs/bundles.ts', async () => {
   return { bundle: () => inline };
 });
 
+// A synth is a second of work, and a machine may be busy.
+vi.setConfig({ testTimeout: 90_000 });
+
 describe('what cannot be seen is said, not passed over', () => {
   test('order is a warning, and the synth goes on', () => {
     const parts = part();
