@@ -7,8 +7,15 @@ import { keepPostgres } from './kept-postgres.ts';
 /** Names a server to use instead of the embedded one. A database is created there, and dropped at the end. */
 const serverVariable = 'RELAYBOX_LOCAL_POSTGRES_URL';
 
+/** Database engines that the local run can use. There is no SQL Server to embed, so one has to be named. */
+export type EngineName = 'postgres' | 'sqlserver';
+
 /** Makes an empty database, on a server of our own where none is given; answers its URL. */
-export async function openDatabase(cleanup: Cleanup): Promise<string> {
+export async function openDatabase(cleanup: Cleanup, engine: EngineName = 'postgres'): Promise<string> {
+  if (engine === 'sqlserver') {
+    const { openSqlServer } = await import('./sqlserver.ts');
+    return await openSqlServer(cleanup);
+  }
   const given = process.env[serverVariable];
   if (given) return await createDatabase(given, cleanup);
   const server = keepPostgres();
@@ -38,7 +45,11 @@ async function createDatabase(server: string, cleanup: Cleanup, { dropped = true
 }
 
 /** Creates the example application's own tables. */
-export async function createOrderTables(databaseUrl: string): Promise<void> {
+export async function createOrderTables(databaseUrl: string, engine: EngineName = 'postgres'): Promise<void> {
+  if (engine === 'sqlserver') {
+    const { createOrderTablesOnSqlServer } = await import('./sqlserver.ts');
+    return await createOrderTablesOnSqlServer(databaseUrl);
+  }
   const sql = await readFile(new URL('../examples/orders/tables.sql', import.meta.url), 'utf8');
   await withClient(databaseUrl, (client) => client.query(sql));
 }

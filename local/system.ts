@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { Cleanup } from './cleanup.ts';
-import { createOrderTables, openDatabase } from './database.ts';
+import { createOrderTables, type EngineName, openDatabase } from './database.ts';
 import { type AcceptedEvent, startEventBridge } from './eventbridge.ts';
 import { type FaultGate, openGate } from './faults.ts';
 import { FunctionHost, type FunctionSpec, type HostOptions } from './host.ts';
@@ -21,6 +21,8 @@ export type FunctionName =
 
 /** What may differ from the plain local run. */
 export interface SystemOptions extends HostOptions {
+  /** @default 'postgres' */
+  readonly engine?: EngineName;
   /** Port of the HTTP address. @default a free one */
   readonly httpPort?: number;
   /** How often the relay and the handler are swept. @default 10,000 */
@@ -64,8 +66,11 @@ export const busName = 'orders';
 
 /** Starts everything, each part registered for its end before it is up. Where a start fails, run the cleanup. */
 export async function startSystem(cleanup: Cleanup, options: SystemOptions = {}): Promise<LocalSystem> {
-  const [databaseUrl, brokers] = await Promise.all([openDatabase(cleanup), startBrokers(cleanup, options)]);
-  await createOrderTables(databaseUrl);
+  const [databaseUrl, brokers] = await Promise.all([
+    openDatabase(cleanup, options.engine),
+    startBrokers(cleanup, options),
+  ]);
+  await createOrderTables(databaseUrl, options.engine);
   const { sqs, queues, gates } = brokers;
   const host = new FunctionHost(options);
   cleanup.defer(() => host.stop());
@@ -125,8 +130,9 @@ function functionSpecs(
     RELAYBOX_INBOX_SOURCE: 'orders-service',
   };
   const destinations = { events: { type: 'eventbridge', bus: busName } };
-  const own = (folder: string) => pathOf(`../functions/${folder}/index.ts`);
-  const example = (name: string) => pathOf(`../examples/orders/${name}.ts`);
+  const engine = options.engine === 'sqlserver' ? 'sqlserver/' : '';
+  const own = (folder: string) => pathOf(`../functions/${engine}${folder}/index.ts`);
+  const example = (name: string) => pathOf(`../examples/orders/${engine}${name}.ts`);
   const specs: readonly (FunctionSpec & { readonly name: FunctionName })[] = [
     { name: 'migrate', entry: own('migrate'), env: {}, timeoutMs: 60_000 },
     { name: 'maintain', entry: own('maintain'), env: {}, timeoutMs: 30_000 },

@@ -4,14 +4,7 @@ import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from '
 import { z } from 'zod';
 import { transactional } from '../../shared/lambda/postgres/index.ts'; // 'relaybox/postgres/lambda'
 import { MessageRefused } from '../../shared/message/errors.ts'; // 'relaybox'
-
-const NewOrder = z.object({
-  customer: z.string().min(1),
-  item: z.string().min(1),
-  amountCents: z.int().positive(),
-  /** Goes into the event; a very long one makes it larger than any broker carries. */
-  note: z.string().optional(),
-});
+import { answer, NewOrder, parseJson } from './request.ts';
 
 /** POST /orders: writes the order and its event in one transaction. Neither is there without the other. */
 export const handler = middy<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()
@@ -40,15 +33,3 @@ export const handler = middy<APIGatewayProxyEventV2, APIGatewayProxyStructuredRe
     }
     return answer(201, { orderId });
   });
-
-function parseJson(body: string | undefined): unknown {
-  try {
-    return JSON.parse(body ?? '');
-  } catch {
-    return undefined;
-  }
-}
-
-function answer(statusCode: number, body: unknown): APIGatewayProxyStructuredResultV2 {
-  return { statusCode, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
-}

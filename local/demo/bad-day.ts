@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import pg from 'pg';
 import type { Cleanup } from '../cleanup.ts';
 import { type LocalSystem, type SystemOptions, startSystem } from '../system.ts';
+import { type Counting, openCounting } from './counting.ts';
 import { Deliveries } from './deliveries.ts';
 import { killRelayInMidBatch } from './kill-relay.ts';
 import type { DemoOptions, Sabotage } from './options.ts';
@@ -17,10 +17,10 @@ const settleMs = 60_000;
 /** Runs the demo: a day on which everything goes wrong, and the count of what it left. */
 export async function badDay(options: DemoOptions, cleanup: Cleanup, progress: Progress): Promise<Outcome> {
   const deliveries = new Deliveries(options.seed);
-  progress.phase('starting PostgreSQL, SQS, EventBridge and the functions');
+  const server = options.engine === 'sqlserver' ? 'a database on SQL Server' : 'PostgreSQL';
+  progress.phase(`starting ${server}, SQS, EventBridge and the functions`);
   const system = await startSystem(cleanup, settings(options, deliveries));
-  const database = new pg.Pool({ connectionString: system.databaseUrl, max: 2 });
-  database.on('error', () => undefined);
+  const database = await openCounting(system.databaseUrl, options.engine);
   cleanup.defer(() => database.end());
 
   const began = performance.now();
@@ -86,7 +86,7 @@ async function faults(system: LocalSystem, options: DemoOptions, progress: Progr
 
 /** Keeps the display alive. */
 async function watch(
-  database: pg.Pool,
+  database: Counting,
   system: LocalSystem,
   { placed, progress, signal }: { placed: Placed; progress: Progress; signal: AbortSignal },
 ): Promise<void> {
@@ -102,7 +102,7 @@ async function watch(
 }
 
 /** Waits until nothing is left to do, twice in a row: between two places a message is in neither for a moment. */
-async function settled(database: pg.Pool, system: LocalSystem): Promise<void> {
+async function settled(database: Counting, system: LocalSystem): Promise<void> {
   const end = performance.now() + settleMs;
   let quiet = 0;
   while (quiet < 2 && performance.now() < end) {
@@ -114,10 +114,12 @@ async function settled(database: pg.Pool, system: LocalSystem): Promise<void> {
 
 /** The local run's functions, with leases and waits as short as the day is. */
 function settings(options: DemoOptions, deliveries: Deliveries): SystemOptions {
-  const file = (name: string): string => fileURLToPath(new URL(`./functions/${name}.ts`, import.meta.url));
+  const folder = options.engine === 'sqlserver' ? 'functions/sqlserver' : 'functions';
+  const file = (name: string): string => fileURLToPath(new URL(`./${folder}/${name}.ts`, import.meta.url));
   const sabotaged = (which: Sabotage, name: string) =>
     options.sabotage === which ? { entry: file(name) } : {};
   return {
+    engine: options.engine,
     sweepMs: 1000,
     visibilitySeconds: 5,
     deliveries,
