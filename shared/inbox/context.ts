@@ -72,12 +72,14 @@ export async function callHandler<Payload, Tx, Outbox>(
   await withMessageContext(contextOf(headers), async () => await handler(message, tools));
 }
 
-/** A logger that names the message, but never its payload or key. */
+/** A logger that names the message, by its row where it has one (what `relaybox show` takes), but never its payload or key. */
 export function messageLogger(
   logger: Logger,
-  message: Pick<Message, 'id' | 'messageType' | 'attempt'>,
+  message: Pick<Message, 'id' | 'source' | 'messageType' | 'attempt'>,
+  rowId?: string,
 ): Logger {
-  const about = { messageId: message.id, messageType: message.messageType, attempt: message.attempt };
+  const { id: messageId, source, messageType, attempt } = message;
+  const about = { ...(rowId !== undefined && { rowId }), source, messageId, messageType, attempt };
   return {
     debug: (text, fields) => logger.debug(text, { ...about, ...fields }),
     info: (text, fields) => logger.info(text, { ...about, ...fields }),

@@ -27,7 +27,7 @@ export async function handleMessage<Payload, Tx, Outbox>(
     const transaction = await begin();
     const bound = bind(transaction);
     committed = async () => await bound.committed?.();
-    const logger = messageLogger(telemetry.logger, message);
+    const logger = messageLogger(telemetry.logger, message, claimed.rowId);
     const tools = { tx: bound.tx, outbox: bound.outbox, signal, logger };
     await callHandler(handler, message, claimed.headers, tools);
     const marked = await store.markProcessed(transaction, claimed);

@@ -206,20 +206,21 @@ class Run<Payload, Tx, Outbox> {
     this.#nextTypes.add(nextTypes);
   }
 
-  #leaseLost({ externalMessageId: messageId }: ClaimedInboxMessage): void {
+  #leaseLost({ rowId, source, externalMessageId: messageId }: ClaimedInboxMessage): void {
     const { telemetry, messageType } = this.#options;
     this.#lost += 1;
     telemetry.count('LostLeases', 1, messageType);
     const text = 'a lease was lost while its message was handled: nothing of it was written';
-    telemetry.logger.warn(text, { messageId, messageType });
+    telemetry.logger.warn(text, { rowId, source, messageId, messageType });
   }
 
   #failed(claimed: ClaimedInboxMessage, failure: Failure): void {
     const { telemetry, messageType, retry } = this.#options;
-    const { externalMessageId: messageId, attempt } = claimed;
+    const { rowId, source, externalMessageId: messageId, attempt } = claimed;
     const { kind, reason } = failure;
     if (kind === 'unavailable') this.#unavailable ??= reason;
-    telemetry.logger.warn('a message was not handled', { messageId, messageType, attempt, kind, reason });
+    const about = { rowId, source, messageId, messageType, attempt };
+    telemetry.logger.warn('a message was not handled', { ...about, kind, reason });
     this.#settler.settle(claimed, verdictOf(failure, attempt, retry));
   }
 }

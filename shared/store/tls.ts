@@ -1,6 +1,7 @@
-import { createSecureContext, getCACertificates, rootCertificates, type SecureContext } from 'node:tls';
+// As a whole: the oldest Node that we support lacks one of the names, and naming it here would not load there.
+import * as tls from 'node:tls';
 
-let shared: Promise<SecureContext> | undefined;
+let shared: Promise<tls.SecureContext> | undefined;
 
 /** The roots behind `trustedRoots` as PEM, for a driver that makes the context by itself. */
 export async function trustedCertificates(ca?: string): Promise<string[]> {
@@ -15,13 +16,15 @@ export async function trustedCertificates(ca?: string): Promise<string[]> {
  *
  * @param ca a root of one's own, PEM, instead of RDS's
  */
-export async function trustedRoots(ca?: string): Promise<SecureContext> {
-  if (ca !== undefined) return createSecureContext({ ca: await trustedCertificates(ca) });
-  shared ??= (async () => createSecureContext({ ca: await trustedCertificates() }))();
+export async function trustedRoots(ca?: string): Promise<tls.SecureContext> {
+  if (ca !== undefined) return tls.createSecureContext({ ca: await trustedCertificates(ca) });
+  shared ??= (async () => tls.createSecureContext({ ca: await trustedCertificates() }))();
   return await shared;
 }
 
 /** `NODE_EXTRA_CA_CERTS` included, where this Node can tell. */
 function nodeRoots(): readonly string[] {
-  return typeof getCACertificates === 'function' ? getCACertificates('default') : rootCertificates;
+  return typeof tls.getCACertificates === 'function'
+    ? tls.getCACertificates('default')
+    : tls.rootCertificates;
 }
