@@ -71,8 +71,9 @@ describe('what a handler writes takes effect exactly once', () => {
       headers: { 'relaybox-hops': '3', traceparent: '00-aa-bb-01' },
     });
     expect(telemetry.counts).toMatchObject({ Claimed: 1, Handled: 1 });
+    const [{ id: rowId } = {}] = await db.rows('SELECT id FROM inbox_messages');
     expect(telemetry.lines).toContain(
-      `working ${JSON.stringify({ messageId: row.externalMessageId, messageType: 'order.placed', attempt: 1 })}`,
+      `working ${JSON.stringify({ rowId, source: 'shop', messageId: row.externalMessageId, messageType: 'order.placed', attempt: 1 })}`,
     );
   });
 
