@@ -23,6 +23,7 @@ export function ingest(names: Names): string {
   const same = `i.[Identity] = r.[Identity] AND i.[Source] = r.[Source] COLLATE DATABASE_DEFAULT
     AND i.[ExternalMessageId] = r.[ExternalMessageId] COLLATE DATABASE_DEFAULT`;
   return `
+SET XACT_ABORT ON;
 BEGIN TRY
 BEGIN TRANSACTION;
 DECLARE @input TABLE ([n] INT NOT NULL PRIMARY KEY, [Id] UNIQUEIDENTIFIER NOT NULL, [First] BIT NOT NULL, [Identity] BINARY(32) NOT NULL,

@@ -53,6 +53,7 @@ export function purgeBatch(names: Names, from: Purgeable): string {
   );
   return `
 SET DEADLOCK_PRIORITY LOW;
+SET XACT_ABORT ON;
 BEGIN TRY
 BEGIN TRANSACTION;
 DECLARE @removed INT = 0, @got INT;
