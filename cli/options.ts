@@ -20,8 +20,8 @@ export interface LaneOptions {
   readonly consumer?: string;
 }
 
-/** Options that a command for a database or a deployed function takes. */
-export function withTarget(command: Command): Command {
+/** Options that a command for a database or a deployed function takes: the maintain function, but for `migrate`. */
+export function withTarget(command: Command, deployed: 'maintain' | 'migrate' = 'maintain'): Command {
   return command
     .addOption(
       new Option('--url <url>', 'the database: postgres://user:password@host/name, or sqlserver://…').env(
@@ -31,7 +31,7 @@ export function withTarget(command: Command): Command {
     .addOption(
       new Option(
         '--function <name>',
-        'the deployed maintain function, for a database without a route from here',
+        `the deployed ${deployed} function, for a database without a route from here`,
       ).env('RELAYBOX_FUNCTION'),
     )
     .addOption(new Option('--schema <name>', 'schema of the tables, with --url').env('RELAYBOX_SCHEMA'))

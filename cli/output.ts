@@ -46,6 +46,12 @@ export function amount({ count, more }: Count): string {
   return more ? `${count}+` : String(count);
 }
 
+/** A count with its noun, `1 message` and `2 messages`. */
+export function counted(count: number | Count, noun: string): string {
+  const { count: number, more } = typeof count === 'number' ? { count, more: false } : count;
+  return `${number}${more ? '+' : ''} ${noun}${number === 1 && !more ? '' : 's'}`;
+}
+
 /** Seconds as a person reads them. */
 export function age(seconds: number | null): string {
   if (seconds === null) return '–';

@@ -11,7 +11,7 @@ import {
   withLane,
   withTarget,
 } from '../options.ts';
-import { table, write } from '../output.ts';
+import { counted, table, write } from '../output.ts';
 import { type Request, type Target, withTargetOf } from '../target.ts';
 
 type Decision = 'requeue' | 'discard';
@@ -27,6 +27,8 @@ interface DecisionOptions extends TargetOptions, LaneOptions {
 
 /** Messages that one request takes; more go in several. */
 const pageSize = 200;
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Commands that decide about messages: `requeue` and `discard`. */
 export function addDecisions(program: Command): void {
@@ -75,11 +77,16 @@ async function decide(
   if (options.all ? ids.length > 0 || !named : ids.length === 0 || named) {
     throw new UsageError(`${command} takes ids, or --all with --destination or --type`);
   }
+  // Before anything is asked: nobody should say yes to what is refused after that.
+  const wrong = ids.find((id) => !uuid.test(id));
+  if (wrong !== undefined) {
+    throw new UsageError(`${wrong} is no UUID: ${command} takes the ids that relaybox failed lists`);
+  }
   const request = { command, ...extra, waitSeconds: options.wait };
   const dryRun = options.dryRun === true;
   const answer = await withTargetOf(options, async (target) => {
     if (!dryRun && !options.yes) {
-      const what = options.all ? await counted(target, request, lane) : `${ids.length} messages`;
+      const what = options.all ? await failedOf(target, request, lane) : counted(ids.length, 'message');
       if (what === undefined) return nothing(command);
       if (!(await confirm(`${command} ${what}?`, options))) return undefined;
     }
@@ -98,7 +105,7 @@ async function decide(
 type DecisionRequest = Request<Decision>;
 
 /** How many of the lane it would be, for the question; undefined where there is none. */
-async function counted(
+async function failedOf(
   target: Target,
   request: DecisionRequest,
   lane: Readonly<Record<string, string>>,
@@ -107,7 +114,7 @@ async function counted(
   const { length } = first.changed;
   if (length === 0 && first.next === null) return undefined;
   const more = first.next === null ? '' : ' or more';
-  return `${length}${more} Failed messages of ${lane['destination'] ?? lane['messageType']}`;
+  return `${length}${more} Failed ${length === 1 && more === '' ? 'message' : 'messages'} of ${lane['destination'] ?? lane['messageType']}`;
 }
 
 async function byIds(

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import type { LaneResponse } from '../../shared/operations/responses.ts';
+import type { LaneName } from '../../shared/operations/requests.ts';
+import type { LaneResponse, StatusResponse } from '../../shared/operations/responses.ts';
 import { UsageError } from '../errors.ts';
 import {
   duration,
@@ -35,8 +36,13 @@ export function addLanes(program: Command): void {
     .action(async (options: PauseOptions) => {
       const { reason, by = whoAmI(), for: seconds } = options;
       const request = { command: 'pause' as const, ...namedLane(options), reason, by, seconds };
-      const answer = await withTargetOf(options, (target) => target.ask(request));
-      write(answer, options.json === true, () => pausedText(answer));
+      const [answer, empty] = await withTargetOf(options, async (target) => {
+        const paused = await target.ask(request);
+        // The pause counts, and stands already: figures that can't be had must not make it look failed.
+        const status = await target.ask({ command: 'status' }).catch(() => undefined);
+        return [paused, status !== undefined && isEmpty(status, paused.lane)] as const;
+      });
+      write({ ...answer, empty }, options.json === true, () => pausedText(answer, empty));
     });
 
   withLane(withTarget(program.command('resume')))
@@ -61,7 +67,18 @@ function namedLane(options: LaneOptions): Record<string, string> {
   return lane;
 }
 
-function pausedText({ lane, pause }: LaneResponse<'pause'>): string {
+/** Nothing of a lane is there: mostly a lane that nobody uses, by a slip in its name. */
+function isEmpty({ lanes, more }: StatusResponse, named: LaneName): boolean {
+  const status = lanes.find(({ lane }) => laneText(lane) === laneText(named));
+  if (status === undefined) return !more;
+  const { due, waiting, held, leased, failed } = status;
+  return [due, waiting, held, leased, failed].every(({ count }) => count === 0);
+}
+
+function pausedText({ lane, pause }: LaneResponse<'pause'>, empty: boolean): string {
   const until = pause?.until ?? null;
-  return `${laneText(lane)} is paused ${until === null ? 'until it is resumed' : `until ${until}`}`;
+  const paused = `${laneText(lane)} is paused ${until === null ? 'until it is resumed' : `until ${until}`}`;
+  return empty
+    ? `${paused}\nNothing is in this lane now. See that its name is right: it is paused all the same.`
+    : paused;
 }

@@ -9,13 +9,15 @@ import type {
 } from '../../shared/operations/responses.ts';
 import { exit, UsageError } from '../errors.ts';
 import { type LaneOptions, laneFields, type TargetOptions, whole, withLane, withTarget } from '../options.ts';
-import { age, amount, facts, laneText, shortened, table, write } from '../output.ts';
+import { age, amount, counted, facts, laneText, shortened, table, write } from '../output.ts';
 import { withTargetOf } from '../target.ts';
 
 /** Commands that only look: `status`, `failed`, `show`. */
 export function addLooks(program: Command): void {
   withTarget(program.command('status'))
-    .description('Lanes with what is due, waiting, held and Failed, and whether they are paused or open.')
+    .description(
+      'Lanes with something in them: what is due, waiting, held and Failed; and those that are paused or open.',
+    )
     .addHelpText('after', '\nExample:\n  relaybox status --function orders-maintain')
     .action(async (options: TargetOptions) => {
       const answer = await withTargetOf(options, (target) => target.ask({ command: 'status' }));
@@ -94,11 +96,17 @@ async function show(id: string | undefined, options: ShowOptions): Promise<void>
     target.ask({ command: 'show', id, source, externalMessageId, consumer, payload }),
   );
   write(answer, options.json === true, () =>
-    answer.messages.length === 0
-      ? 'There is no such message: it may have been removed by retention.'
-      : answer.messages.map(shownText).join('\n\n'),
+    answer.messages.length === 0 ? nothingText(id) : answer.messages.map(shownText).join('\n\n'),
   );
   if (answer.messages.length === 0) process.exitCode = exit.finding;
+}
+
+function nothingText(id: string | undefined): string {
+  const nothing = 'There is no such message: it may have been removed by retention.';
+  // A sender's id is often a UUID too, and looks like a row's.
+  return id === undefined
+    ? nothing
+    : `${nothing}\nIf ${id} is what the sender calls it: relaybox show --source <source> --external-id ${id}`;
 }
 
 function statusText({ lanes, more }: StatusResponse): string {
@@ -135,8 +143,8 @@ function note({ pause, breaker, leasedBuckets }: LaneStatus): string {
     const until = pause.until === null ? '' : ` until ${pause.until}`;
     return `by ${pause.by ?? '?'}${until}: ${pause.reason ?? ''}`;
   }
-  if (breaker !== null) return `${breaker.failures} failures: ${breaker.lastError ?? ''}`;
-  return leasedBuckets > 0 ? `relays hold ${leasedBuckets} buckets` : '';
+  if (breaker !== null) return `${counted(breaker.failures, 'failure')}: ${breaker.lastError ?? ''}`;
+  return leasedBuckets > 0 ? `relays hold ${counted(leasedBuckets, 'bucket')}` : '';
 }
 
 function failedText(box: Box, page: FailedResponse | undefined): string {
@@ -175,10 +183,10 @@ function shownText(message: ShownMessage): string {
     ['next attempt', message.nextAttemptAt],
     ['locked until', message.lockedUntil],
     ['ended', message.endedAt],
-    ['place', message.sequence],
+    ['sequence', message.sequence],
     ['bucket', message.bucket],
     ['last error', message.lastError],
-    ['payload', `${message.payloadBytes} bytes`],
+    ['payload', counted(message.payloadBytes, 'byte')],
   ]);
   // As it is: whoever asks for a payload may want to give it to another program.
   return message.payload === undefined ? known : `${known}\n${message.payload}`;

@@ -22,7 +22,7 @@ interface Answer extends MigrationReport {
 
 /** Brings the tables up to date: `migrate`. */
 export function addMigrate(program: Command): void {
-  withTarget(program.command('migrate'))
+  withTarget(program.command('migrate'), 'migrate')
     .description(
       'Brings the tables to this version. Safe to run twice, by two at once, and again after it was killed.',
     )
@@ -33,14 +33,14 @@ export function addMigrate(program: Command): void {
     .option('--wait <seconds>', 'wait so long for another migration, and for locks (default: 60)', whole(0))
     .option(
       '--replace-seed-identity',
-      "replace LowCodeHub's unique index of the inbox by Relaybox's, which knows consumers",
+      'only for an inbox table that the .NET package LowCodeHub.InboxOutbox made: replace its unique index, which allows one consumer of a message, by one that allows several; .NET programs that still insert there may fail from then on',
     )
     .addHelpText(
       'after',
       `
-With --function name the migrate function, not the maintain function.
 Examples:
   relaybox migrate --check --url "$RELAYBOX_DATABASE_URL"
+  relaybox migrate --check --function orders-migrate
   relaybox migrate --sql --schema messaging | less
   relaybox migrate --sql --engine sqlserver > relaybox.sql`,
     )
@@ -97,7 +97,7 @@ function text({ applied, pending, missing, seedIdentity }: Answer, check: boolea
   if (lines.length === 0) lines.push('The tables are as this version needs them.');
   if (seedIdentity) {
     lines.push(
-      "The inbox has LowCodeHub's unique index: it takes the default consumer only, until migrate --replace-seed-identity.",
+      'The inbox table was made by the .NET package LowCodeHub.InboxOutbox, and its unique index allows one consumer of a message. That is enough unless you name consumers; then see --replace-seed-identity in relaybox migrate --help.',
     );
   }
   return lines.join('\n');

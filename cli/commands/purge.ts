@@ -5,7 +5,7 @@ import type { PurgeResponse } from '../../shared/operations/responses.ts';
 import { confirm } from '../confirm.ts';
 import { exit } from '../errors.ts';
 import { type TargetOptions, whole, withTarget } from '../options.ts';
-import { amount, write } from '../output.ts';
+import { counted, write } from '../output.ts';
 import { type Target, withTargetOf } from '../target.ts';
 
 interface PurgeOptions extends TargetOptions {
@@ -44,7 +44,8 @@ async function purge(from: Purgeable, options: PurgeOptions): Promise<void> {
     if (options.dryRun) return await target.ask({ ...request, dryRun: true });
     if (!options.yes) {
       const { removed } = await target.ask({ ...request, dryRun: true });
-      if (!(await confirm(`remove ${amount(removed)} rows of the ${from}?`, options))) return undefined;
+      const rows = `${counted(removed, 'row')} of the ${from} that ended at least ${ago(from, options)}`;
+      if (!(await confirm(`remove ${rows}?`, options))) return undefined;
     }
     return await everyBatch(target, request);
   });
@@ -54,7 +55,13 @@ async function purge(from: Purgeable, options: PurgeOptions): Promise<void> {
     return;
   }
   const verb = answer.dryRun ? 'would be removed' : 'removed';
-  write(answer, options.json === true, () => `${amount(answer.removed)} rows of the ${from} ${verb}`);
+  write(answer, options.json === true, () => `${counted(answer.removed, 'row')} of the ${from} ${verb}`);
+}
+
+/** From when on, in words; the defaults are those of the request. */
+function ago(from: Purgeable, { olderThan }: PurgeOptions): string {
+  const otherwise = from === 'outbox' ? defaults.outboxRetentionDays : defaults.inboxRetentionDays;
+  return `${counted(olderThan ?? otherwise, 'day')} ago`;
 }
 
 async function everyBatch(

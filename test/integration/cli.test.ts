@@ -127,6 +127,37 @@ describe('deciding', () => {
     expect((await run('resume', '--type', 'order.placed')).stdout).toContain('was not paused');
   });
 
+  it('pauses a lane in which nothing is, and says so', async () => {
+    const pause = ['pause', '--reason', 'x', '--destination'] as const;
+    const unknown = await run(...pause, 'ordres');
+    expect(unknown.code).toBe(0);
+    expect(unknown.stdout).toContain('Nothing is in this lane now');
+    expect((await run(...pause, 'ordres', '--json')).json()).toMatchObject({ empty: true });
+    await t.row({ destination: 'filled' });
+    expect((await run(...pause, 'filled')).stdout).not.toContain('Nothing is in this lane');
+  });
+
+  it('refuses what is no id before it asks for a confirmation', async () => {
+    const wrong = await run('requeue', 'bad', '--json');
+    expect(wrong.code).toBe(2);
+    expect(wrong.json()).toMatchObject({ error: { message: expect.stringContaining('bad is no UUID') } });
+  });
+
+  it('asks with the figures: how many, of when', async () => {
+    const id = await t.row(failedColumns());
+    expect((await run('discard', id, '--reason', 'x')).stderr).toContain('discard 1 message?');
+    const purge = await run('purge', 'outbox', '--older-than', '3');
+    expect(purge.stderr).toMatch(/remove \d+ rows? of the outbox that ended at least 3 days ago\?/);
+    expect((await run('purge', 'inbox')).stderr).toContain('at least 30 days ago?');
+  });
+
+  it('says how to look for a sender’s id where there is no such row', async () => {
+    const id = randomUUID();
+    const shown = await run('show', id);
+    expect(shown.code).toBe(1);
+    expect(shown.stdout).toContain(`relaybox show --source <source> --external-id ${id}`);
+  });
+
   it('purges in batches until nothing is left', async () => {
     await t.pool.query(
       `INSERT INTO outbox_messages (id, destination, message_type, payload, created_at_utc, state, processed_at_utc)
