@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { Validations } from 'aws-cdk-lib';
 import { Match, Template } from 'aws-cdk-lib/assertions';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
@@ -125,10 +124,7 @@ describe('the network', () => {
   });
 });
 
-// The functions of this engine may not be built yet.
-const built = existsSync('dist/functions/sqlserver/relay/index.mjs');
-
-describe.runIf(built)('on SQL Server', () => {
+describe('on SQL Server', () => {
   const sqlServer = { 'relaybox:engine': 'sqlserver' };
 
   it.each([
