@@ -16,6 +16,7 @@ export const NO_LOCK = 51_202;
  *   the same id wait for each other at a lock named after it. A range lock (HOLDLOCK) would do that too, and for every
  *   other id of that range: in a table that is nearly empty, that is all producers, until each commits. Nothing is caught
  *   either: what dooms a transaction and what doesn't depends on the caller's SET options.
+ * - FORCESEEK: in a small table a scan looks cheaper, and would wait at each row that another producer hasn't committed.
  * - READCOMMITTEDLOCK: the look sees what is committed now, also in a SNAPSHOT transaction that began before.
  * - NEXT VALUE FOR … OVER keeps the order of the rows; a default alone promises none.
  * - Instants are this server's: the client sends a delay only.
@@ -54,7 +55,7 @@ FROM OPENJSON(@p1) WITH (
   [delay_ms] BIGINT '$.delay_ms', [max_retries] INT '$.max_retries'
 ) AS g
 WHERE NOT EXISTS (
-  SELECT 1 FROM ${names.outbox} AS o WITH (READCOMMITTEDLOCK, ROWLOCK) WHERE o.[Id] = g.[id]
+  SELECT 1 FROM ${names.outbox} AS o WITH (READCOMMITTEDLOCK, ROWLOCK, FORCESEEK) WHERE o.[Id] = g.[id]
 );
 SELECT LOWER(CONVERT(NVARCHAR(36), a.[Id])) AS [id] FROM @added AS a;`;
 }

@@ -1,5 +1,4 @@
 import type { Names } from '../names.ts';
-import { bucketsIn } from './buckets.ts';
 import { later, now } from './time.ts';
 
 /**
@@ -9,7 +8,9 @@ import { later, now } from './time.ts';
 export const begin = `
 SET NOCOUNT ON;
 SET XACT_ABORT ON;
-DECLARE @mine TABLE ([Bucket] TINYINT NOT NULL PRIMARY KEY);`;
+DECLARE @mine TABLE ([Bucket] TINYINT NOT NULL PRIMARY KEY);
+DECLARE @wanted TABLE ([Bucket] TINYINT NOT NULL PRIMARY KEY);
+INSERT INTO @wanted ([Bucket]) SELECT DISTINCT CONVERT(TINYINT, j.[value]) FROM OPENJSON(@p2) AS j;`;
 
 /**
  * The fence: the lease's rows are extended, and locked until the transaction is over, so nobody can take a bucket
@@ -21,7 +22,7 @@ export function extendSql(names: Names): string {
 BEGIN TRANSACTION;
 UPDATE l SET [LockedUntilUtc] = ${later('@p4')}
 OUTPUT inserted.[Bucket] INTO @mine ([Bucket])
-FROM ${names.leases} AS l WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+${from(names)}
 WHERE ${held};`;
 }
 
@@ -30,9 +31,14 @@ export function lockSql(names: Names): string {
   return `
 BEGIN TRANSACTION;
 INSERT INTO @mine ([Bucket])
-SELECT l.[Bucket] FROM ${names.leases} AS l WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+SELECT l.[Bucket] ${from(names)}
 WHERE ${held};`;
 }
 
-const held = `l.[Destination] = @p1 AND l.[LockToken] = CONVERT(UNIQUEIDENTIFIER, @p3) AND l.[LockedUntilUtc] > ${now}
-  AND l.[Bucket] IN ${bucketsIn('@p2')}`;
+/** Row by row and in one order by all: a scan of the lane would lock the buckets of others on its way. */
+function from(names: Names): string {
+  return `FROM @wanted AS w INNER LOOP JOIN ${names.leases} AS l WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
+  ON l.[Destination] = @p1 AND l.[Bucket] = w.[Bucket]`;
+}
+
+const held = `l.[LockToken] = CONVERT(UNIQUEIDENTIFIER, @p3) AND l.[LockedUntilUtc] > ${now}`;

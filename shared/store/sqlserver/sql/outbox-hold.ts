@@ -41,9 +41,10 @@ CROSS APPLY (
 ) AS n
 WHERE EXISTS (SELECT 1 FROM @head AS h WHERE h.[PartitionKey] = n.[PartitionKey] AND h.[Length] = DATALENGTH(n.[PartitionKey]));
 UPDATE o SET [Held] = 1
-FROM ${names.outbox} AS o WITH (ROWLOCK, READCOMMITTEDLOCK)
+FROM @met AS t
+INNER LOOP JOIN ${names.outbox} AS o WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON o.[Id] = t.[Id]
 INNER JOIN @head AS h ON h.[PartitionKey] = o.[PartitionKey] AND h.[Length] = DATALENGTH(o.[PartitionKey])
-WHERE o.[Id] IN (SELECT t.[Id] FROM @met AS t) AND o.[Destination] = @p1
+WHERE o.[Destination] = @p1
   AND o.[Bucket] IN (SELECT mine.[Bucket] FROM @mine AS mine) AND o.[State] IN (0, 1) AND o.[Held] = 0
   AND o.[Id] <> h.[Id] AND (h.[Sequence] < o.[Sequence] OR o.[Sequence] IS NULL);
 SET @count = @@ROWCOUNT;

@@ -1,5 +1,5 @@
 import { bucketOf, guidText, type Names } from '../names.ts';
-import { BUCKETS, bucketsIn, idsIn } from './buckets.ts';
+import { BUCKETS, bucketsIn } from './buckets.ts';
 import { someDue } from './outbox-predicates.ts';
 import { later, now } from './time.ts';
 
@@ -29,7 +29,7 @@ export function leaseSql(names: Names, options: { readonly named: boolean }): st
   return `
 UPDATE l SET [LockToken] = CONVERT(UNIQUEIDENTIFIER, @p3), [LockedUntilUtc] = ${later('@p4')}
 OUTPUT inserted.[Bucket] AS [bucket]
-FROM ${names.leases} AS l WITH (ROWLOCK, READCOMMITTEDLOCK)
+FROM ${names.leases} AS l WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
 WHERE l.[Destination] = @p1 AND l.[LockedUntilUtc] <= ${now} AND l.[Bucket] IN (
   SELECT TOP (@p2) c.[Bucket] FROM ${names.leases} AS c WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
   WHERE c.[Destination] = @p1 AND c.[LockedUntilUtc] <= ${now} AND ${wanted}
@@ -50,6 +50,7 @@ WHERE l.[Destination] = @p1 AND l.[Bucket] IN ${bucketsIn('@p2')}
 export function bucketsOfSql(names: Names): string {
   return `
 SELECT ${guidText('o.[Id]')} AS [id], o.[Destination] AS [destination], ${bucketOf('o')} AS [bucket]
-FROM ${names.outbox} AS o WITH (READCOMMITTEDLOCK, ROWLOCK)
-WHERE o.[Id] IN ${idsIn('@p1')} AND o.[State] IN (0, 1);`;
+FROM (SELECT DISTINCT CONVERT(UNIQUEIDENTIFIER, j.[value]) AS [Id] FROM OPENJSON(@p1) AS j) AS g
+INNER LOOP JOIN ${names.outbox} AS o WITH (READCOMMITTEDLOCK, ROWLOCK, FORCESEEK) ON o.[Id] = g.[Id]
+WHERE o.[State] IN (0, 1);`;
 }

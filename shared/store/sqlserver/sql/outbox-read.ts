@@ -55,7 +55,7 @@ export function readOnlySql(names: Names): string {
   return `${given}
 INSERT INTO @read ([Id], [Place], [Bucket], [Sequence], [PartitionKey])
 SELECT TOP (@p3) o.[Id], 0, o.[Bucket], o.[Sequence], o.[PartitionKey]
-FROM ${names.outbox} AS o WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK)
+FROM ${names.outbox} AS o WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK, FORCESEEK)
 WHERE o.[Id] IN ${idsIn('@p6')} AND o.[Destination] = @p1 AND o.[Bucket] IN ${bucketsIn('@p2')}
   AND o.[State] IN (0, 1) AND o.[Held] = 0 AND (o.[NextAttemptAtUtc] IS NULL OR o.[NextAttemptAtUtc] <= ${now})
   AND ${unclaimed('o')} AND ${open(names, '@p5')}
@@ -121,7 +121,7 @@ SELECT ${guidText('o.[Id]')} AS [id], o.[MessageType] AS [message_type], o.[Head
   CASE WHEN SUM(${size}) OVER (${order}) <= @p4 OR ROW_NUMBER() OVER (ORDER BY r.[Place], r.[Sequence], r.[Id]) = 1
     THEN o.[Payload] END AS [payload]
 FROM @read AS r
-INNER JOIN ${names.outbox} AS o WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK) ON o.[Id] = r.[Id]
+INNER JOIN ${names.outbox} AS o WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK, FORCESEEK) ON o.[Id] = r.[Id]
 LEFT JOIN @first AS f ON f.[PartitionKey] = r.[PartitionKey] AND f.[Length] = DATALENGTH(r.[PartitionKey])
 LEFT JOIN @missed AS m ON m.[PartitionKey] = r.[PartitionKey] AND m.[Length] = DATALENGTH(r.[PartitionKey])
 WHERE o.[State] IN (0, 1) AND o.[Held] = 0

@@ -26,12 +26,13 @@ const archived = [
  * bucket changes nothing in it. `@p1` lane, `@p2` buckets, `@p3` token, `@p4` milliseconds, `@p5` JSON array of
  * `{ id, f: 1 where its key has rows in the way }`.
  *
+ * LOOP and FORCESEEK: in a small table a scan looks cheaper, and would wait at rows that producers haven't committed.
  * OUTPUT goes into a variable, since it may not go to the client from a table with a trigger of somebody's.
  */
 export function publishedSql(names: Names, options: { readonly afterSuccess: AfterSuccess }): string {
   const outcome = 'OUTPUT deleted.[Id], deleted.[PartitionKey], 2 INTO @done ([Id], [PartitionKey], [State])';
   const from = (hints: string): string =>
-    `FROM ${names.outbox} AS o WITH (${hints}) INNER JOIN @given AS g ON g.[Id] = o.[Id]\n${ours}`;
+    `FROM @given AS g INNER LOOP JOIN ${names.outbox} AS o WITH (${hints}, FORCESEEK) ON o.[Id] = g.[Id]\n${ours}`;
   const done = {
     keep: `
 UPDATE o SET [State] = 2, [Held] = 0, [LockedUntilUtc] = NULL, [ProcessedAtUtc] = ${now}
@@ -45,7 +46,7 @@ ${from('ROWLOCK, READCOMMITTEDLOCK')};`,
 INSERT INTO ${names.outboxArchive} (${columns('')}, [State], [ProcessedAtUtc])
 SELECT ${columns('o.')}, 2, ${now}
 ${from('UPDLOCK, ROWLOCK, READCOMMITTEDLOCK')}
-  AND NOT EXISTS (SELECT 1 FROM ${names.outboxArchive} AS a WITH (READCOMMITTEDLOCK, ROWLOCK) WHERE a.[Id] = o.[Id]);
+  AND NOT EXISTS (SELECT 1 FROM ${names.outboxArchive} AS a WITH (READCOMMITTEDLOCK, ROWLOCK, FORCESEEK) WHERE a.[Id] = o.[Id]);
 DELETE o
 ${outcome}
 ${from('ROWLOCK, READCOMMITTEDLOCK')};`,
@@ -73,7 +74,7 @@ UPDATE o SET [State] = CASE WHEN ${ends} THEN 3 ELSE 0 END,
   [Held] = ${options.block ? `CASE WHEN ${ends} AND o.[PartitionKey] IS NOT NULL THEN 1 ELSE 0 END` : '0'},
   [ProcessedAtUtc] = CASE WHEN ${ends} THEN ${now} END, [LockedUntilUtc] = NULL, [LastError] = g.[Reason]
 OUTPUT inserted.[Id], inserted.[PartitionKey], inserted.[State] INTO @done ([Id], [PartitionKey], [State])
-FROM ${names.outbox} AS o WITH (ROWLOCK, READCOMMITTEDLOCK) INNER JOIN @given AS g ON g.[Id] = o.[Id]
+FROM @given AS g INNER LOOP JOIN ${names.outbox} AS o WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON o.[Id] = g.[Id]
 ${ours};${options.block ? '' : freedSql(names, '3')}${answer}`;
 }
 
@@ -97,8 +98,7 @@ function freedSql(names: Names, ended: string): string {
 IF EXISTS (SELECT 1 FROM @given AS g WHERE g.[Follow] = 1)
   UPDATE f SET [Held] = 0
   OUTPUT inserted.[Bucket] INTO @freed ([Bucket])
-  FROM ${names.outbox} AS f WITH (ROWLOCK, READCOMMITTEDLOCK)
-  INNER JOIN (
+  FROM (
     SELECT n.[Id], MIN(n.[Passes]) OVER (PARTITION BY k.[PartitionKey], k.[Length] ORDER BY n.[Sequence] ROWS UNBOUNDED PRECEDING) AS [Free]
     FROM (
       SELECT d.[PartitionKey], DATALENGTH(d.[PartitionKey]) AS [Length],
@@ -112,8 +112,9 @@ IF EXISTS (SELECT 1 FROM @given AS g WHERE g.[Follow] = 1)
       FROM (${blockersOf(names, '@p1', 'k.[PartitionKey]', 'k.[Most]')}
       ) AS x ORDER BY x.[Sequence]
     ) AS n
-  ) AS lowest ON lowest.[Id] = f.[Id] AND lowest.[Free] = 1
-  WHERE f.[Held] = 1 AND f.[State] IN (0, 1);`;
+  ) AS lowest
+  INNER LOOP JOIN ${names.outbox} AS f WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON f.[Id] = lowest.[Id]
+  WHERE lowest.[Free] = 1 AND f.[Held] = 1 AND f.[State] IN (0, 1);`;
 }
 
 /** One result set of kinds and values. */
