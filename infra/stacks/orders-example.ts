@@ -15,6 +15,8 @@ import type { Relaybox } from '../constructs/relaybox.ts';
 /** Where the example stands. */
 export interface OrdersExampleProps {
   readonly relaybox: Relaybox;
+  /** Whose SQL its functions speak. @default 'postgres' */
+  readonly engine?: 'postgres' | 'sqlserver';
   /** The relaybox's own source: the example takes its own events. */
   readonly source: string;
   /** The bus behind the destination `events`. */
@@ -49,7 +51,7 @@ export class OrdersExample extends Construct {
 
     relaybox.addHandler('OrderPlaced', {
       messageType: 'order.placed',
-      entry: example('invoice-on-order-placed'),
+      entry: example('invoice-on-order-placed', props.engine),
       timeout: Duration.seconds(30),
     });
 
@@ -90,7 +92,7 @@ export class OrdersExample extends Construct {
     const logGroup = new logs.LogGroup(this, `${id}Logs`, { retention: logs.RetentionDays.ONE_MONTH });
     const fn = new lambda.Function(this, id, {
       description: `Relaybox's example: ${description}`,
-      code: handlerCode(example(file)),
+      code: handlerCode(example(file, props.engine)),
       handler: 'index.handler',
       runtime: lambda.Runtime.NODEJS_24_X,
       architecture: lambda.Architecture.ARM_64,
@@ -111,6 +113,7 @@ export class OrdersExample extends Construct {
   }
 }
 
-function example(file: string): string {
-  return fileURLToPath(new URL(`../../examples/orders/${file}.ts`, import.meta.url));
+function example(file: string, engine: OrdersExampleProps['engine'] = 'postgres'): string {
+  const folder = engine === 'sqlserver' ? 'sqlserver/' : '';
+  return fileURLToPath(new URL(`../../examples/orders/${folder}${file}.ts`, import.meta.url));
 }

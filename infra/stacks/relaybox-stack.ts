@@ -76,6 +76,7 @@ export class RelayboxStack extends Stack {
     const inbox = this.relaybox.ingests.find(({ source }) => source === settings.source);
     if (inbox === undefined) return;
     new OrdersExample(this, 'Example', {
+      engine: settings.engine,
       relaybox: this.relaybox,
       source: settings.source,
       bus,
