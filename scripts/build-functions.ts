@@ -1,7 +1,7 @@
 import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { build, type Plugin } from 'esbuild';
 import { bundlingOptions } from '../infra/constructs/bundling.ts';
 
 /**
@@ -38,6 +38,20 @@ const STUBS = {
     '@aws-sdk/credential-provider-web-identity',
   ],
 } as const;
+
+/**
+ * A third of the driver of SQL Server are tables for VARCHAR columns in East Asian code pages. Every column that these
+ * functions read is NVARCHAR; should one not be, the error says so.
+ */
+const withoutCodePages: Plugin = {
+  name: 'without-code-pages',
+  setup({ onLoad }) {
+    onLoad({ filter: /iconv-lite\/encodings\/tables\/\w+\.json$/ }, () => ({
+      contents: `throw new Error("Relaybox's functions read NVARCHAR columns only: this bundle has no East Asian code pages")`,
+      loader: 'js',
+    }));
+  },
+};
 
 /** What went into a bundle, and how large it is. */
 export interface Bundle {
@@ -81,6 +95,7 @@ async function bundle(entry: string, folder: string): Promise<Pick<Bundle, 'byte
     alias: Object.fromEntries(
       Object.entries(STUBS).flatMap(([stub, names]) => names.map((name) => [name, stub])),
     ),
+    plugins: [withoutCodePages],
     minify: true,
     // The driver of SQL Server brings tables of characters, which written as escapes would be thrice as long.
     charset: 'utf8',
