@@ -1,6 +1,6 @@
 import type { Headers } from '../../message/message.ts';
-import { storedHeaders } from '../stored-headers.ts';
 import { asClaimed, type ClaimedOutboxMessage } from '../outbox-store.ts';
+import { storedHeaders } from '../stored-headers.ts';
 
 /** How often a person has requeued a message; kept in its headers, and not sent on. */
 const REPLAY = 'relaybox-replay';

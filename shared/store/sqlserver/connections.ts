@@ -182,6 +182,8 @@ class Connections implements SqlServerDatabase {
     try {
       return await runRequest(request, text, values);
     } catch (error) {
+      // After a failover the old writer still answers: the next attempt asks the name anew.
+      if (refusedByServer(error)) pool.connectionOf(request)?.close();
       if (!late) throw error;
       throw new DatabaseUnavailable(`the database did not answer within ${Math.round(ms)} ms`, {
         cause: error,

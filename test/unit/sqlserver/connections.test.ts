@@ -81,6 +81,15 @@ describe('connections to SQL Server', () => {
     expect(rpcs(refused.server).length).toBe(1);
   });
 
+  it('to a server that is read-only by now, as after a failover, are replaced', async () => {
+    const { server, database } = await world(
+      ({ kind, connection }) => (kind === 'rpc' && connection === 1 ? { error: 3906 } : undefined),
+      { max: 1 },
+    );
+    await database.query('UPDATE x');
+    expect(rpcs(server).map(({ connection }) => connection)).toEqual([1, 2]);
+  });
+
   it('give a statement up in its time, and are closed: what it began is rolled back there', async () => {
     const { server, database } = await world(
       (request) => (request.kind === 'rpc' && request.includes('WAIT') ? { silent: true } : undefined),
