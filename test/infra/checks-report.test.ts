@@ -78,6 +78,11 @@ describe('a person can answer for a finding', () => {
     expect(findings.some(({ answer }) => answer === 'fail')).toBe(true);
   });
 
+  test('without a subject it covers every finding of its check', () => {
+    const findings = checkDeployment(troubled, [{ check: 'visibility', reason: 'raised next week' }]);
+    expect(findings.some(({ answer }) => answer === 'fail')).toBe(false);
+  });
+
   test('one that accepts nothing is a warning, lest it hide a later finding', () => {
     const findings = checkDeployment(healthy(), [{ check: 'egress', reason: 'a firewall elsewhere' }]);
     expect(findings.filter(({ answer }) => answer === 'warning')).toMatchObject([
