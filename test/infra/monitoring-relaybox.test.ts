@@ -1,7 +1,10 @@
 import { Template } from 'aws-cdk-lib/assertions';
 import { Code } from 'aws-cdk-lib/aws-lambda';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { secured } from './secured-app.ts';
+
+// A synth takes a second, and many where other tests take the processor.
+vi.setConfig({ testTimeout: 120_000 });
 
 const { template: of, relaybox } = secured();
 const template = of();

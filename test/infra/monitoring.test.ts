@@ -5,6 +5,9 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { lambdaTelemetry } from '../../shared/lambda/telemetry.ts';
 import { alarmsOf, bodyOf, monitored, textOf, widgetsOf } from './monitoring-parts.ts';
 
+// A synth takes a second, and many where other tests take the processor.
+vi.setConfig({ testTimeout: 120_000 });
+
 /** Headings of a document, as GitHub makes anchors of them. */
 function anchorsOf(path: string): string[] {
   return readFileSync(path, 'utf8')

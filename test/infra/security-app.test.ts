@@ -2,8 +2,11 @@ import { Validations } from 'aws-cdk-lib';
 import { Match, Template } from 'aws-cdk-lib/assertions';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { AwsSolutionsChecks } from 'cdk-nag';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { existingDatabase, existingVpc, theApp } from './the-app.ts';
+
+// A synth takes a second, and many where other tests take the processor.
+vi.setConfig({ testTimeout: 120_000 });
 
 const example = { 'relaybox:example': true };
 const variants: [string, Record<string, unknown>][] = [

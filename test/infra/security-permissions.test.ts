@@ -1,7 +1,10 @@
 import * as iam from 'aws-cdk-lib/aws-iam';
 import { AwsSolutionsChecks } from 'cdk-nag';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { type Statement, secured, statementsByRole } from './secured-app.ts';
+
+// A synth takes a second, and many where other tests take the processor.
+vi.setConfig({ testTimeout: 120_000 });
 
 /** What IAM knows no resource for, or that has none before it is made. Everything else has an ARN. */
 const withoutArn = new Set([
