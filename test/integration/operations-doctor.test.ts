@@ -110,7 +110,7 @@ it('says of lanes what is wrong, and with which command to go on', async () => {
   await t.row(failedColumns({ partition_key: 'k', held: true }));
   expect(await finding('lane')).toMatchObject({
     severity: 'problem',
-    what: expect.stringContaining('1 keys of orders wait'),
+    what: expect.stringContaining('1 key of orders waits'),
   });
   await t.pool.query('TRUNCATE outbox_messages');
   await t.outbox.openLane({
@@ -128,7 +128,9 @@ it('says of lanes what is wrong, and with which command to go on', async () => {
   await t.pool.query("UPDATE inbox_messages SET created_at_utc = now() - interval '5 minutes'");
   expect(await finding('lane')).toMatchObject({
     severity: 'problem',
-    what: expect.stringContaining('no handler has asked for them ever'),
+    what: expect.stringContaining(
+      '1 message of type nobody.wants is due, and no handler has asked for that type ever',
+    ),
   });
 });
 

@@ -48,27 +48,27 @@ export function ofLane(status: LaneStatus): readonly Omit<Finding, 'check'>[] {
   if (status.blockedKeys.count > 0) {
     found.push({
       severity: 'problem',
-      what: `${amount(status.blockedKeys)} keys of ${name} wait behind a Failed message, with ${amount(status.held)} messages held`,
+      what: `${amount(status.blockedKeys, 'key')} of ${name} ${one(status.blockedKeys) ? 'waits' : 'wait'} behind a Failed message, with ${amount(status.held, 'message')} held`,
       todo: `relaybox failed ${flag}, then requeue or discard each`,
     });
   }
   if (status.failed.count > 0) {
     found.push({
       severity: 'warning',
-      what: `${amount(status.failed)} messages of ${name} are Failed`,
+      what: `${amount(status.failed, 'message')} of ${name} ${are(status.failed)} Failed`,
       todo: `relaybox failed ${flag}, then requeue or discard each`,
     });
   }
   if (isUnhandled(status)) {
     found.push({
       severity: 'problem',
-      what: `${amount(status.due)} messages of type ${name} are due, and no handler has asked for them ${silence(status)}`,
+      what: `${amount(status.due, 'message')} of type ${name} ${are(status.due)} due, and no handler has asked for that type ${silence(status)}`,
       todo: 'deploy a handler for the type, or see why it is not invoked',
     });
   } else if (status.state === 'ready' && (status.oldestDueSeconds ?? 0) > lateSeconds) {
     found.push({
       severity: 'problem',
-      what: `the oldest due message of ${name} is ${status.oldestDueSeconds} s old, with ${amount(status.due)} due`,
+      what: `the oldest due message of ${name} is ${status.oldestDueSeconds} s old, with ${amount(status.due, 'message')} due`,
       todo: outbox
         ? "see the relay's log, its throttles and its errors"
         : "see the handler's log, its throttles and its errors",
@@ -77,15 +77,23 @@ export function ofLane(status: LaneStatus): readonly Omit<Finding, 'check'>[] {
   if (status.expiredLeases.count > 0) {
     found.push({
       severity: 'warning',
-      what: `${amount(status.expiredLeases)} leases of ${name} ran out without being given back: a worker was killed or frozen`,
+      what: `${amount(status.expiredLeases, 'lease')} of ${name} ran out without being given back: a worker was killed or frozen`,
       todo: 'the next worker takes them over; if it happens again, see timeouts and memory of the function',
     });
   }
   return found;
 }
 
-function amount({ count, more }: Count): string {
-  return more ? `${count}+` : String(count);
+function amount(count: Count, noun: string): string {
+  return `${count.count}${count.more ? '+' : ''} ${noun}${one(count) ? '' : 's'}`;
+}
+
+function are(count: Count): string {
+  return one(count) ? 'is' : 'are';
+}
+
+function one({ count, more }: Count): boolean {
+  return count === 1 && !more;
 }
 
 function silence(status: LaneStatus): string {
