@@ -38,6 +38,7 @@ export function addMigrate(program: Command): void {
     .addHelpText(
       'after',
       `
+--function, and RELAYBOX_FUNCTION, name the migrate function here; in other commands the maintain function.
 Examples:
   relaybox migrate --check --url "$RELAYBOX_DATABASE_URL"
   relaybox migrate --check --function orders-migrate
