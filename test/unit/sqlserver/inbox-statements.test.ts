@@ -117,7 +117,7 @@ describe('each statement of the inbox and of the operators’ commands on SQL Se
   });
 
   it('waits for what it is about to change: a key is locked before its rows', () => {
-    const locking = 'WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)';
+    const locking = 'WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)';
     for (const by of ['mark keyed', 'ingest', 'requeue', 'keys']) {
       const [first] = of(by).filter(({ text }) => text.includes(`${names.keys} AS k ${locking}`));
       expect(first, by).toBeDefined();
@@ -128,6 +128,15 @@ describe('each statement of the inbox and of the operators’ commands on SQL Se
     expect(ingest.indexOf(`INSERT INTO ${names.inbox}`)).toBeLessThan(
       ingest.indexOf(`INSERT INTO ${names.keys}`),
     );
+  });
+
+  it('finds what it changes by seeking, so that in a small table it waits for nobody else’s rows', () => {
+    for (const { by, text } of statements) {
+      for (const [join] of text.matchAll(/INNER LOOP JOIN [^\n]*? ON [iok]\.\[(?:Id|KeyDigest)\]/g)) {
+        const changes = /UPDATE [iok] SET|DELETE [kt]/.test(text);
+        if (changes) expect(join, by).toContain('FORCESEEK');
+      }
+    }
   });
 
   it('fences every settle by token and by the time of the statement', () => {

@@ -41,7 +41,7 @@ FROM (
       SELECT * FROM (${candidates(`k.[NextAttemptAtUtc] IS NOT NULL AND k.[NextAttemptAtUtc] <= ${now}`, 'k.[NextAttemptAtUtc]')}) AS come
   ) AS f ORDER BY f.[HeadSequence]
 ) AS c
-INNER LOOP JOIN ${names.keys} AS k WITH (ROWLOCK) ON k.[KeyDigest] = c.[KeyDigest]`;
+INNER LOOP JOIN ${names.keys} AS k WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON k.[KeyDigest] = c.[KeyDigest]`;
 }
 
 /** Whether a head may be handled now by a handler of the type: 1 or 0, over the alias `h`. */
@@ -69,7 +69,7 @@ OUTPUT ${claimedOutput}, CONVERT(NCHAR(64), inserted.[KeyDigest], 2) AS [key], c
 FROM (
   ${chosenFrom(found, '@p6', '@p3')}
 ) AS c
-INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK) ON i.[Id] = c.[Id]
+INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON i.[Id] = c.[Id]
 WHERE i.[ProcessedAtUtc] IS NULL AND ${free('i')}`;
 }
 
@@ -93,7 +93,7 @@ export function freeKeys(names: Names): string {
   return `
 UPDATE k SET [LockToken] = NULL, [LockedUntilUtc] = ${never}
 FROM ${leased}
-INNER LOOP JOIN ${names.keys} AS k WITH (ROWLOCK) ON k.[KeyDigest] = ${digestFrom('g.[key]')}
+INNER LOOP JOIN ${names.keys} AS k WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON k.[KeyDigest] = ${digestFrom('g.[key]')}
 WHERE k.[LockToken] = g.[token]`;
 }
 
@@ -107,6 +107,6 @@ UPDATE i SET [State] = 3, [ProcessedAtUtc] = ${now}, [LastError] = ${killedReaso
   [LockToken] = NULL, [LockedUntilUtc] = NULL, [LostLeases] = ${oneMore('i.[LostLeases]')}
 OUTPUT ${idText('inserted.[Id]')} AS [id]
 FROM OPENJSON(@p1) WITH ([id] UNIQUEIDENTIFIER '$') AS d
-INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK) ON i.[Id] = d.[id]
+INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON i.[Id] = d.[id]
 WHERE ${doomed('i', '@p3')} = 1 AND (i.[LockedUntilUtc] IS NULL OR i.[LockedUntilUtc] <= ${now})`;
 }

@@ -45,7 +45,7 @@ OUTPUT ${claimedOutput}, c.[Alone] AS [alone], c.[Doomed] AS [doomed]
 FROM (
   ${chosenFrom(found, '@p2', '@p3')}
 ) AS c
-INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK) ON i.[Id] = c.[Id]`;
+INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON i.[Id] = c.[Id]`;
 }
 
 /**
@@ -58,7 +58,7 @@ UPDATE i SET [State] = 3, [ProcessedAtUtc] = ${now}, [LastError] = ${killedReaso
   [RetryCount] = CASE WHEN i.[RetryCount] > 0 THEN i.[RetryCount] - 1 ELSE 0 END, [LockToken] = NULL, [LockedUntilUtc] = NULL
 OUTPUT ${idText('inserted.[Id]')} AS [id]
 FROM OPENJSON(@p1) WITH ([id] UNIQUEIDENTIFIER '$.id', [token] UNIQUEIDENTIFIER '$.token') AS d
-INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK) ON i.[Id] = d.[id]
+INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON i.[Id] = d.[id]
 WHERE i.[State] = 1 AND i.[LockToken] = d.[token]`;
 }
 

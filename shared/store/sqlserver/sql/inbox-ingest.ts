@@ -48,7 +48,7 @@ SELECT r.[Id], r.[Consumer], r.[Source], r.[ExternalMessageId], r.[MessageType],
   CASE WHEN r.[FailedReason] IS NULL THEN 0 ELSE 3 END, CASE WHEN r.[FailedReason] IS NOT NULL THEN ${now} END, r.[FailedReason],
   NEXT VALUE FOR ${names.inboxSequence} OVER (ORDER BY r.[n])
 FROM @input AS r
-WHERE r.[First] = 1 AND NOT EXISTS (SELECT 1 FROM ${names.inbox} AS i WHERE ${same});
+WHERE r.[First] = 1 AND NOT EXISTS (SELECT 1 FROM ${names.inbox} AS i WITH (READCOMMITTEDLOCK, FORCESEEK) WHERE ${same});
 DECLARE @heads TABLE ([KeyDigest] BINARY(32) NOT NULL PRIMARY KEY, [Id] UNIQUEIDENTIFIER NOT NULL, [Sequence] BIGINT NOT NULL);
 INSERT INTO @heads ([KeyDigest], [Id], [Sequence])
 SELECT f.[KeyDigest], f.[Id], f.[Sequence] FROM (
@@ -61,7 +61,7 @@ SELECT r.[n] AS [n], CASE WHEN a.[Id] IS NOT NULL THEN 1 ELSE 0 END AS [added],
   CASE WHEN CONVERT(VARBINARY(MAX), i.[Payload]) = CONVERT(VARBINARY(MAX), r.[Payload]) THEN 0 ELSE 1 END AS [differs]
 FROM @input AS r
 LEFT JOIN @added AS a ON a.[Id] = r.[Id]
-LEFT JOIN ${names.inbox} AS i ON ${same}
+LEFT JOIN ${names.inbox} AS i WITH (FORCESEEK) ON ${same}
 ORDER BY r.[n];
 END TRY
 BEGIN CATCH
@@ -78,14 +78,14 @@ END CATCH`;
 function keepKeys(names: Names): string {
   return `INSERT INTO ${names.keys} ([KeyDigest], [Consumer], [Source], [PartitionKey], [LaneDigest], [HeadSequence], [HeadType])
 SELECT h.[KeyDigest], i.[Consumer], i.[Source], i.[PartitionKey], i.[LaneDigest], h.[Sequence], i.[MessageType]
-FROM @heads AS h INNER LOOP JOIN ${names.inbox} AS i ON i.[Id] = h.[Id]
+FROM @heads AS h INNER LOOP JOIN ${names.inbox} AS i WITH (FORCESEEK) ON i.[Id] = h.[Id]
 WHERE NOT EXISTS (SELECT 1 FROM ${names.keys} AS k ${changing} WHERE k.[KeyDigest] = h.[KeyDigest])
 OPTION (MAXDOP 1);
 UPDATE k SET [HeadSequence] = h.[Sequence], [HeadType] = i.[MessageType], [LaneDigest] = i.[LaneDigest],
   [NextAttemptAtUtc] = NULL, [Blocked] = 0
 FROM @heads AS h
-INNER LOOP JOIN ${names.keys} AS k WITH (ROWLOCK) ON k.[KeyDigest] = h.[KeyDigest]
-INNER LOOP JOIN ${names.inbox} AS i ON i.[Id] = h.[Id]
+INNER LOOP JOIN ${names.keys} AS k WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON k.[KeyDigest] = h.[KeyDigest]
+INNER LOOP JOIN ${names.inbox} AS i WITH (FORCESEEK) ON i.[Id] = h.[Id]
 WHERE h.[Sequence] < k.[HeadSequence];`;
 }
 

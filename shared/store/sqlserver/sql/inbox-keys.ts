@@ -54,12 +54,12 @@ INSERT INTO @keys ([KeyDigest], [Id])
 SELECT f.[KeyDigest], f.[Id] FROM (
   SELECT i.[KeyDigest], i.[Id], ROW_NUMBER() OVER (PARTITION BY i.[KeyDigest] ORDER BY i.[Sequence], i.[Id]) AS [Place]
   FROM OPENJSON(@p1) WITH ([id] UNIQUEIDENTIFIER '$') AS d
-  INNER LOOP JOIN ${names.inbox} AS i ON i.[Id] = d.[id]
+  INNER LOOP JOIN ${names.inbox} AS i WITH (READCOMMITTEDLOCK, FORCESEEK) ON i.[Id] = d.[id]
   WHERE i.[PartitionKey] IS NOT NULL
 ) AS f WHERE f.[Place] = 1;
 INSERT INTO ${names.keys} ([KeyDigest], [Consumer], [Source], [PartitionKey], [LaneDigest], [HeadSequence], [HeadType])
 SELECT d.[KeyDigest], ISNULL(i.[Consumer], N''), i.[Source], i.[PartitionKey], i.[LaneDigest], COALESCE(i.[Sequence], 0), i.[MessageType]
-FROM @keys AS d INNER LOOP JOIN ${names.inbox} AS i ON i.[Id] = d.[Id]
+FROM @keys AS d INNER LOOP JOIN ${names.inbox} AS i WITH (READCOMMITTEDLOCK, FORCESEEK) ON i.[Id] = d.[Id]
 WHERE NOT EXISTS (SELECT 1 FROM ${names.keys} AS k ${changing} WHERE k.[KeyDigest] = d.[KeyDigest])
 OPTION (MAXDOP 1);
 SELECT CONVERT(NCHAR(64), d.[KeyDigest], 2) AS [key] FROM @keys AS d ORDER BY d.[KeyDigest];`;
@@ -86,11 +86,11 @@ export function refreshKeys(names: Names): string {
 UPDATE k SET ${headSet('g.[token]')}
 OUTPUT inserted.[HeadType] AS [head_type], ${dueNow} AS [due]
 FROM ${given}
-INNER LOOP JOIN ${names.keys} AS k WITH (ROWLOCK) ON k.[KeyDigest] = ${digestFrom('g.[key]')}
+INNER LOOP JOIN ${names.keys} AS k WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON k.[KeyDigest] = ${digestFrom('g.[key]')}
 CROSS APPLY (${headOf(names, 'k.[KeyDigest]')}) AS h;
 DELETE k
 FROM ${given}
-INNER LOOP JOIN ${names.keys} AS k WITH (ROWLOCK) ON k.[KeyDigest] = ${digestFrom('g.[key]')}
+INNER LOOP JOIN ${names.keys} AS k WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON k.[KeyDigest] = ${digestFrom('g.[key]')}
 WHERE NOT EXISTS (${headOf(names, 'k.[KeyDigest]')});`;
 }
 
@@ -103,10 +103,10 @@ export function wayOn(names: Names): string {
 DECLARE @next TABLE ([HeadType] NVARCHAR(200) NOT NULL, [Due] INT NOT NULL);
 UPDATE k SET ${headSet('CONVERT(UNIQUEIDENTIFIER, @p2)')}
 OUTPUT inserted.[HeadType], ${dueNow} INTO @next ([HeadType], [Due])
-FROM ${names.keys} AS k WITH (ROWLOCK)
+FROM ${names.keys} AS k WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
 CROSS APPLY (${headOf(names, 'k.[KeyDigest]')}) AS h
 WHERE k.[KeyDigest] = @p3 AND EXISTS (SELECT 1 FROM @done);
-DELETE k FROM ${names.keys} AS k WITH (ROWLOCK)
+DELETE k FROM ${names.keys} AS k WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
 WHERE k.[KeyDigest] = @p3 AND EXISTS (SELECT 1 FROM @done)
   AND NOT EXISTS (${headOf(names, 'k.[KeyDigest]')});`;
 }

@@ -19,7 +19,7 @@ export function markProcessed(names: Names): string {
   return `
 UPDATE i SET ${processed}
 OUTPUT 1 AS [done]
-FROM ${names.inbox} AS i WITH (ROWLOCK)
+FROM ${names.inbox} AS i WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
 WHERE i.[Id] = CONVERT(UNIQUEIDENTIFIER, @p1) AND i.[LockToken] = CONVERT(UNIQUEIDENTIFIER, @p2) AND ${held}`;
 }
 
@@ -33,7 +33,7 @@ DECLARE @locked INT = (SELECT COUNT(*) FROM ${names.keys} AS k ${changing} WHERE
 DECLARE @done TABLE ([Id] UNIQUEIDENTIFIER NOT NULL);
 UPDATE i SET ${processed}
 OUTPUT inserted.[Id] INTO @done ([Id])
-FROM ${names.inbox} AS i WITH (ROWLOCK)
+FROM ${names.inbox} AS i WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
 WHERE i.[Id] = CONVERT(UNIQUEIDENTIFIER, @p1) AND i.[LockToken] = CONVERT(UNIQUEIDENTIFIER, @p2) AND ${held};
 ${wayOn(names)}
 SELECT (SELECT TOP (1) n.[HeadType] FROM @next AS n WHERE n.[Due] = 1) AS [next_type] FROM @done AS d;`;
@@ -61,7 +61,7 @@ UPDATE i SET
 OUTPUT ${idText('inserted.[Id]')} AS [id], CASE WHEN inserted.[State] = 3 THEN 1 ELSE 0 END AS [ended]
 FROM OPENJSON(@p1) WITH ([id] UNIQUEIDENTIFIER '$.id', [token] UNIQUEIDENTIFIER '$.token',
   [reason] NVARCHAR(MAX) '$.reason', [wait] FLOAT '$.wait') AS f
-INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK) ON i.[Id] = f.[id]
+INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON i.[Id] = f.[id]
 WHERE i.[LockToken] = f.[token] AND ${held}`;
 }
 
@@ -75,6 +75,6 @@ UPDATE i SET [State] = 0, [RetryCount] = CASE WHEN i.[RetryCount] > 0 THEN i.[Re
   [LockToken] = NULL, [LockedUntilUtc] = NULL
 OUTPUT ${idText('inserted.[Id]')} AS [id], 0 AS [ended]
 FROM OPENJSON(@p1) WITH ([id] UNIQUEIDENTIFIER '$.id', [token] UNIQUEIDENTIFIER '$.token') AS a
-INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK) ON i.[Id] = a.[id]
+INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON i.[Id] = a.[id]
 WHERE i.[LockToken] = a.[token] AND ${held}`;
 }

@@ -6,8 +6,12 @@ import { now } from './time.ts';
  */
 export const claiming = 'WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)';
 
-/** On what is read to be changed by the same transaction. It waits: a row that is stepped over would look absent. */
-export const changing = 'WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)';
+/**
+ * On what is read to be changed by the same transaction. It waits: a row that is stepped over would look absent. Seeks
+ * are forced, here and wherever rows are found by id or digest: in a small table the optimizer would rather walk all of
+ * it, and so wait for rows that are somebody else's.
+ */
+export const changing = 'WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)';
 
 /** On figures and lists for people. They wait for no transaction that is open, and so leave out what it has not decided. */
 export const looking = 'WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK)';

@@ -19,7 +19,7 @@ export function requeueInbox(names: Names): string {
 UPDATE i SET [State] = 0, [Held] = 0, [RetryCount] = 0, [LostLeases] = 0, [NextAttemptAtUtc] = NULL, [LockedUntilUtc] = NULL,
   [LockToken] = NULL, [ProcessedAtUtc] = NULL
 OUTPUT ${idText('inserted.[Id]')} AS [id]
-FROM ${idsOf('@p1')} INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK) ON i.[Id] = d.[id]
+FROM ${idsOf('@p1')} INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON i.[Id] = d.[id]
 WHERE i.[State] = 3`;
 }
 
@@ -32,6 +32,6 @@ export function discardInbox(names: Names): string {
 UPDATE i SET [State] = 4, [Held] = 0, [NextAttemptAtUtc] = NULL, [LockedUntilUtc] = NULL, [LockToken] = NULL,
   [ProcessedAtUtc] = ${now}, [LastError] = @p2
 OUTPUT ${idText('inserted.[Id]')} AS [id]
-FROM ${idsOf('@p1')} INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK) ON i.[Id] = d.[id]
+FROM ${idsOf('@p1')} INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON i.[Id] = d.[id]
 WHERE i.[State] IN (0, 3) OR (i.[State] = 1 AND (i.[LockedUntilUtc] IS NULL OR i.[LockedUntilUtc] <= ${now}))`;
 }

@@ -22,7 +22,7 @@ export function normaliseOutbox(names: Names): string {
 SET DEADLOCK_PRIORITY LOW;
 UPDATE o SET [ProcessedAtUtc] = ${now}
 FROM (${[2, 3, 4].map(ended).join(' UNION ALL ')}) AS b
-INNER LOOP JOIN ${names.outbox} AS o WITH (ROWLOCK) ON o.[Id] = b.[Id]
+INNER LOOP JOIN ${names.outbox} AS o WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON o.[Id] = b.[Id]
 WHERE o.[State] IN (2, 3, 4) AND o.[ProcessedAtUtc] IS NULL
 OPTION (MAXDOP 1);
 SELECT @@ROWCOUNT AS [changed];`;
@@ -44,7 +44,7 @@ SET DEADLOCK_PRIORITY LOW;
 UPDATE i SET [ProcessedAtUtc] = ${now},
   [LastError] = CASE WHEN i.[State] = 2 THEN NULL ELSE ISNULL(i.[LastError], N'ended by another program, without a reason') END
 FROM (${ended('ready', 'IS NULL')} UNION ALL ${ended('waiting', 'IS NOT NULL')}) AS b
-INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK) ON i.[Id] = b.[Id]
+INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON i.[Id] = b.[Id]
 WHERE i.[State] >= 2 AND i.[ProcessedAtUtc] IS NULL
 OPTION (MAXDOP 1);
 SELECT @@ROWCOUNT AS [changed];`;

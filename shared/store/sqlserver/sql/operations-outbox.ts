@@ -47,7 +47,7 @@ UPDATE o SET [State] = 0, [Held] = 0, [RetryCount] = 0, [NextAttemptAtUtc] = NUL
   [Headers] = CASE WHEN h.[Object] IS NULL THEN o.[Headers]
     ELSE JSON_MODIFY(h.[Object], '$."relaybox-replay"', CONVERT(NVARCHAR(11), ${replays})) END
 ${noted}
-FROM ${idsOf('@p3')} INNER LOOP JOIN ${names.outbox} AS o WITH (ROWLOCK) ON o.[Id] = d.[id]
+FROM ${idsOf('@p3')} INNER LOOP JOIN ${names.outbox} AS o WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON o.[Id] = d.[id]
 CROSS APPLY (SELECT ${object} AS [Object]) AS h
 WHERE o.[State] = 3 AND ${within};
 ${changed}`;
@@ -60,7 +60,7 @@ ${fence(names)}
 ${done}
 UPDATE o SET [State] = 4, [Held] = 0, [NextAttemptAtUtc] = NULL, [LockedUntilUtc] = NULL, [ProcessedAtUtc] = ${now}, [LastError] = @p4
 ${noted}
-FROM ${idsOf('@p3')} INNER LOOP JOIN ${names.outbox} AS o WITH (ROWLOCK) ON o.[Id] = d.[id]
+FROM ${idsOf('@p3')} INNER LOOP JOIN ${names.outbox} AS o WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON o.[Id] = d.[id]
 WHERE (o.[State] IN (0, 3) OR (o.[State] = 1 AND (o.[LockedUntilUtc] IS NULL OR o.[LockedUntilUtc] <= ${now}))) AND ${within};
 ${changed}`;
 }
@@ -95,7 +95,7 @@ CROSS APPLY (
 ) AS x;
 UPDATE o SET [Held] = 0
 ${noted}
-FROM @free AS f INNER LOOP JOIN ${names.outbox} AS o WITH (ROWLOCK) ON o.[Id] = f.[Id]
+FROM @free AS f INNER LOOP JOIN ${names.outbox} AS o WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON o.[Id] = f.[Id]
 WHERE o.[Held] = 1 AND o.[State] IN (0, 1);
 ${changed}`;
 }

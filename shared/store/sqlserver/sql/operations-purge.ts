@@ -64,7 +64,7 @@ BEGIN
   FROM (SELECT TOP (@p2) u.${id} FROM (
       ${oldest.join('\n      UNION ALL\n      ')}
     ) AS u ORDER BY u.${column}) AS b
-  INNER LOOP JOIN ${table} AS t WITH (ROWLOCK) ON t.${id} = b.${id}
+  INNER LOOP JOIN ${table} AS t WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON t.${id} = b.${id}
   OPTION (MAXDOP 1);
   SET @removed = @@ROWCOUNT;
 END;
