@@ -1,5 +1,15 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../local/postgres.ts';
@@ -24,22 +34,29 @@ export async function startEmulator(endpoint: string | undefined): Promise<Emula
   if (endpoint !== undefined) return { endpoint, log: () => '', stop: async () => {} };
   install();
   const port = await freePort();
-  const logFile = join(folder, `emulator-${port}.log`);
+  // What the functions and the emulator write goes where it is removed with them.
+  const own = mkdtempSync(join(tmpdir(), 'relaybox-emulator-'));
+  const logFile = join(own, 'log');
   const log = openSync(logFile, 'w');
   const child = spawn(python, ['-m', 'ministack'], {
     // A process group of its own: its functions are children that must end with it.
     detached: true,
     stdio: ['ignore', log, log],
-    env: environment(port),
+    env: { ...environment(port), TMPDIR: own },
   });
   closeSync(log);
+  // Whatever ends this process ends the emulator.
+  const endWithUs = () => signalGroup(child.pid, 'SIGKILL');
+  process.once('exit', endWithUs);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   const ours = `http://127.0.0.1:${port}`;
   const emulator = {
     endpoint: ours,
     log: () => readFileSync(logFile, 'utf8'),
     async stop() {
       await stop(child);
-      rmSync(logFile, { force: true });
+      process.off('exit', endWithUs);
+      rmSync(own, { recursive: true, force: true });
     },
   };
   try {
@@ -96,20 +113,20 @@ function install(): void {
 }
 
 async function stop(child: ChildProcess): Promise<void> {
-  if (child.pid === undefined) return;
   const ended = new Promise<void>((resolve) => {
-    if (child.exitCode !== null) resolve();
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) resolve();
     else child.once('exit', () => resolve());
   });
   signalGroup(child.pid, 'SIGTERM');
-  const late = setTimeout(() => signalGroup(child.pid ?? 0, 'SIGKILL'), 5000);
+  const late = setTimeout(() => signalGroup(child.pid, 'SIGKILL'), 5000);
   await ended;
   clearTimeout(late);
   // A function's process that outlived it.
   signalGroup(child.pid, 'SIGKILL');
 }
 
-function signalGroup(pid: number, signal: NodeJS.Signals): void {
+function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
   try {
     process.kill(-pid, signal);
   } catch {
