@@ -5,7 +5,9 @@ export default defineConfig({
   test: {
     include: ['test/package/*.test.ts'],
     globalSetup: ['test/support/global-postgres.ts'],
-    testTimeout: 300_000,
+    // Each file packs the repository, which builds it anew.
+    fileParallelism: false,
+    testTimeout: 600_000,
     hookTimeout: 300_000,
   },
 });
