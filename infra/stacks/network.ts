@@ -1,4 +1,4 @@
-import { Fn } from 'aws-cdk-lib';
+import { Annotations, Fn } from 'aws-cdk-lib';
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
@@ -57,11 +57,16 @@ export class AppNetwork extends Construct {
     if (subnetIds === undefined) return ec2.Vpc.fromLookup(this, 'Vpc', { vpcId: vpcId ?? '' });
     // Known by its ids alone, so that a synth needs no credentials. Names of zones are of no consequence to functions.
     const zones = availabilityZones ?? subnetIds.map((_, index) => Fn.select(index % 2, Fn.getAzs()));
-    return ec2.Vpc.fromVpcAttributes(this, 'Vpc', {
+    const vpc = ec2.Vpc.fromVpcAttributes(this, 'Vpc', {
       vpcId: vpcId ?? '',
       availabilityZones: [...zones],
       privateSubnetIds: [...subnetIds],
     });
+    for (const subnet of vpc.privateSubnets) {
+      const id = '@aws-cdk/aws-ec2:noSubnetRouteTableId';
+      Annotations.of(subnet).acknowledgeWarning(id, 'No route is added to it, so its table is of no concern');
+    }
+    return vpc;
   }
 
   /** The services that the functions call. Two zones of one endpoint cost twice one. */

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { DatabaseUnavailable, TransactionError } from '../../../shared/message/errors.ts';
+import type { Login } from '../../../shared/store/credentials.ts';
 import {
   type ConnectOptions,
   connect,
   type PostgresDatabase,
 } from '../../../shared/store/postgres/connections.ts';
-import type { Login } from '../../../shared/store/credentials.ts';
 import { createDatabase, type TestDatabase } from '../../support/database.ts';
 import { type TcpProxy, tcpProxy } from '../../support/tcp-proxy.ts';
 
