@@ -31,7 +31,10 @@ export interface Emulator {
 
 /** The emulator at the given endpoint, or a MiniStack of our own on a free port of this machine. */
 export async function startEmulator(endpoint: string | undefined): Promise<Emulator> {
-  if (endpoint !== undefined) return { endpoint, log: () => '', stop: async () => {} };
+  if (endpoint !== undefined) {
+    await until(`something answers at ${endpoint}`, 60, () => answers(endpoint));
+    return { endpoint, log: () => '', stop: async () => {} };
+  }
   install();
   const port = await freePort();
   // What the functions and the emulator write goes where it is removed with them.
@@ -62,14 +65,21 @@ export async function startEmulator(endpoint: string | undefined): Promise<Emula
   try {
     await until('MiniStack answers', 60, async () => {
       if (child.exitCode !== null) throw new Error(`MiniStack ended at its start:\n${emulator.log()}`);
-      const answer = await fetch(`${ours}/_ministack/health`).catch(() => undefined);
-      return answer?.ok ? true : undefined;
+      return await answers(`${ours}/_ministack/health`);
     });
   } catch (error) {
     await emulator.stop();
     throw error;
   }
   return emulator;
+}
+
+/** True where a request is answered, whatever the answer. */
+async function answers(url: string): Promise<true | undefined> {
+  return await fetch(url).then(
+    () => true,
+    () => undefined,
+  );
 }
 
 /** MiniStack hands its own environment on to the functions, so it gets no more than it needs. */
