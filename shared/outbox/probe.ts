@@ -13,7 +13,10 @@ export type ProbeVerdict = 'passed' | 'untried' | NonNullable<BatchOutcome['unav
  * have another turn, each alone: one that fails again, while others pass, is what failed, not the destination.
  * A long outage would otherwise charge everything that its probes happened to take.
  */
-export async function tryLane(session: LaneSession, probe: Probe): Promise<ProbeVerdict> {
+export async function tryLane(
+  session: Pick<LaneSession, 'readFor' | 'sendAndSettle'>,
+  probe: Probe,
+): Promise<ProbeVerdict> {
   const { tried } = probe;
   const before = tried.length > 0 ? await session.readFor(probe, { only: tried, limit: tried.length }) : [];
   const suspects = before.slice(0, SUSPECTS);
