@@ -1,14 +1,10 @@
 import { defineConfig } from 'vitest/config';
+import { onPostgres, onSqlServer } from './test/support/engine/projects.ts';
 
+/** Each engine is a project: `npx vitest run --project postgres`. */
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    // It needs a package registry: `npm run test:package`.
-    exclude: ['test/package/**'],
-    globalSetup: ['test/support/global-postgres.ts', 'test/support/global-bundles.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
-    pool: 'forks',
+    projects: [onPostgres, onSqlServer],
     maxWorkers: 3,
   },
 });

@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { onSqlServer } from '../support/engine/projects.ts';
 
 // The whole test run counts these suites as skipped where there is no server; who asks for them means them.
 if (!process.env['RELAYBOX_SQLSERVER_URL']) {
@@ -7,13 +8,13 @@ if (!process.env['RELAYBOX_SQLSERVER_URL']) {
   );
 }
 
-/** The suites that need a SQL Server, named by RELAYBOX_SQLSERVER_URL: `npm run test:sqlserver`. */
+/**
+ * What runs on a SQL Server, named by RELAYBOX_SQLSERVER_URL: `npm run test:sqlserver`. The promises of both engines run with
+ * READ_COMMITTED_SNAPSHOT as RELAYBOX_SQLSERVER_SNAPSHOT says (OFF where it doesn't), the suites of this folder with both.
+ */
 export default defineConfig({
   test: {
-    include: ['test/sqlserver/**/*.test.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    pool: 'forks',
+    projects: [onSqlServer],
     maxWorkers: 2,
   },
 });

@@ -1,11 +1,13 @@
 import type pg from 'pg';
 import { Deadline } from '../../shared/delivery/deadline.ts';
-import type { Logger, MetricName, Telemetry } from '../../shared/delivery/telemetry.ts';
 import type { BoundTransaction, MessageHandler } from '../../shared/inbox/context.ts';
 import { type HandleOptions, type HandlingReport, handleDue } from '../../shared/inbox/handling.ts';
 import type { AddResult, NewMessage } from '../../shared/message/message.ts';
 import type { InboxStore, Transaction } from '../../shared/store/inbox-store.ts';
 import { postgresOutbox } from '../../shared/store/postgres/producer.ts';
+
+export { odd } from './odd.ts';
+export { recorder } from './recorder.ts';
 
 /** The outbox as a handler gets it. */
 export interface TestOutbox {
@@ -20,25 +22,6 @@ export function bind(transaction: Transaction<pg.PoolClient>): BoundTransaction<
   return {
     tx: transaction.tx,
     outbox: { add: (message) => outbox.add(transaction.executor, message) },
-  };
-}
-
-/** Counts what was counted, and keeps what was logged. */
-export function recorder(): Telemetry & {
-  readonly counts: Partial<Record<MetricName, number>>;
-  readonly lines: string[];
-} {
-  const counts: Partial<Record<MetricName, number>> = {};
-  const lines: string[] = [];
-  const log: Logger['info'] = (message, fields) =>
-    void lines.push(`${message} ${JSON.stringify(fields ?? {})}`);
-  return {
-    counts,
-    lines,
-    logger: { debug: log, info: log, warn: log, error: log },
-    count: (metric, value) => {
-      counts[metric] = (counts[metric] ?? 0) + value;
-    },
   };
 }
 
@@ -59,37 +42,3 @@ export function handlerOf(store: InboxStore<pg.PoolClient>) {
       ...options,
     });
 }
-
-/** What a handler may throw, that refuses to be looked at. */
-export const odd: readonly (readonly [string, () => unknown])[] = [
-  [
-    'an accessor that throws',
-    () => ({
-      get code() {
-        throw new Error('no');
-      },
-    }),
-  ],
-  [
-    'a revoked Proxy',
-    () => {
-      const { proxy, revoke } = Proxy.revocable({}, {});
-      revoke();
-      return proxy;
-    },
-  ],
-  [
-    'an error whose cause throws',
-    () =>
-      Object.defineProperty(new Error('x'), 'cause', {
-        get: () => {
-          throw new Error('no');
-        },
-      }),
-  ],
-  [
-    'one of ours by its code, whose message is no text',
-    () => Object.assign(new Error('x'), { code: 'RELAYBOX_REJECTED', message: Symbol('x') }),
-  ],
-  ['nothing', () => undefined],
-];

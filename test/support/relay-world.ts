@@ -13,6 +13,8 @@ import { postgresOutboxStore } from '../../shared/store/postgres/outbox-store.ts
 import { postgresOutbox } from '../../shared/store/postgres/producer.ts';
 import { createMigratedDatabase, type MigratedDatabase } from './migrated.ts';
 
+export { until } from './until.ts';
+
 /** A database, an SQS behind a gate for faults, and relays between them. */
 export interface RelayWorld extends MigratedDatabase {
   readonly sqs: LocalSqs;
@@ -122,19 +124,4 @@ export async function createRelayWorld(): Promise<RelayWorld> {
       await migrated.drop();
     },
   };
-}
-
-/** Waits until something holds, looking every 20 ms; fails with what it was last. */
-export async function until<T>(
-  look: () => Promise<T> | T,
-  holds: (value: T) => boolean,
-  ms = 10_000,
-): Promise<T> {
-  const end = Date.now() + ms;
-  for (;;) {
-    const value = await look();
-    if (holds(value)) return value;
-    if (Date.now() > end) throw new Error(`still not so after ${ms} ms: ${JSON.stringify(value)}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }

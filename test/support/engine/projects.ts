@@ -1,0 +1,40 @@
+import type { TestProjectInlineConfiguration } from 'vitest/config';
+
+const server = process.env['RELAYBOX_SQLSERVER_URL'];
+
+/**
+ * The files whose every test says what holds on both engines: they take the engine from `engine.ts`, and run once on
+ * each. Until all are converted they are named here; a file in a `postgres/` folder is PostgreSQL's own and stays so.
+ */
+const onBothEngines = ['test/integration/gateway.test.ts', 'test/integration/handling.test.ts'];
+
+/** Everything, on PostgreSQL, which the run brings along. */
+export const onPostgres: TestProjectInlineConfiguration = {
+  test: {
+    name: 'postgres',
+    provide: { engine: 'postgres' },
+    include: ['test/**/*.test.ts'],
+    // The first needs a package registry: `npm run test:package`. The second has a server of its own.
+    exclude: ['test/package/**', 'test/sqlserver/**'],
+    globalSetup: ['test/support/global-postgres.ts', 'test/support/global-bundles.ts'],
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    pool: 'forks',
+  },
+};
+
+/**
+ * On the SQL Server that RELAYBOX_SQLSERVER_URL names. Without it every test is collected and reported as skipped, by
+ * name and in the count, never as passed. The files then share a process and its modules, so that this costs seconds.
+ */
+export const onSqlServer: TestProjectInlineConfiguration = {
+  test: {
+    name: 'sqlserver',
+    provide: { engine: 'sqlserver' },
+    include: [...onBothEngines, 'test/sqlserver/**/*.test.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    pool: 'forks',
+    ...(server ? {} : { runner: 'test/support/engine/skip-all.ts', isolate: false }),
+  },
+};
