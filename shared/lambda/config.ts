@@ -27,7 +27,12 @@ export interface Settings {
   readonly relay: RelaySettings;
   /** A handler's lease on a message: what is left of the invocation and the margin, or the minimum where that is longer. */
   readonly messageLease: { readonly minimumSeconds: number; readonly marginSeconds: number };
-  readonly retention: { readonly outboxDays: number; readonly inboxDays: number };
+  /** `receiptsDays`: of what direct consumers have handled. */
+  readonly retention: {
+    readonly outboxDays: number;
+    readonly inboxDays: number;
+    readonly receiptsDays: number;
+  };
 }
 
 /** Where the tables are; what is not set has the engine's default. */
@@ -79,6 +84,7 @@ export function readSettings(env: Environment = process.env): Settings {
     retention: {
       outboxDays: reader.integer('RELAYBOX_OUTBOX_RETENTION_DAYS', 0, DAYS) ?? defaults.outboxRetentionDays,
       inboxDays: reader.integer('RELAYBOX_INBOX_RETENTION_DAYS', 0, DAYS) ?? defaults.inboxRetentionDays,
+      receiptsDays: reader.integer('RELAYBOX_RECEIPT_RETENTION_DAYS', 0, DAYS) ?? defaults.inboxRetentionDays,
     },
   };
   reader.finish();

@@ -61,6 +61,7 @@ export function maintainFor(engine: AdminEngine): (options?: MaintainFunctionOpt
           telemetry,
           outboxDays: settings.retention.outboxDays,
           inboxDays: settings.retention.inboxDays,
+          receiptsDays: settings.retention.receiptsDays,
         });
         const failed = Object.entries(report.failed);
         if (failed.length > 0) throw new MaintenanceIncomplete(report, failed);

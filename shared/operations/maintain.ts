@@ -30,7 +30,7 @@ export interface MaintainOptions {
   readonly outboxDays?: number;
   /** Must exceed the longest redelivery that the queues allow. @default 30 */
   readonly inboxDays?: number;
-  /** @default 30 */
+  /** The same, for what direct consumers have handled. @default 30 */
   readonly receiptsDays?: number;
 }
 

@@ -179,6 +179,22 @@ describe('the maintain function', () => {
     const report = await maintainFor(postgresAdmin)({ settings })({ source: 'aws.scheduler' }, context());
     expect(report).toMatchObject({ removed: { outbox: 3 }, more: false, failed: {} });
   });
+
+  it("keeps a consumer's receipts as long as it is told, whatever the inbox's retention", async () => {
+    const keeping = (days: number) =>
+      readSettings({
+        RELAYBOX_DATABASE_URL: database.url,
+        RELAYBOX_INBOX_RETENTION_DAYS: '1',
+        RELAYBOX_RECEIPT_RETENTION_DAYS: `${days}`,
+      });
+    await database.pool.query(
+      "INSERT INTO inbox_receipts (digest, received_at_utc) VALUES ('\\x01', now() - interval '40 days')",
+    );
+    const removedAfter = async (days: number) =>
+      await maintainFor(postgresAdmin)({ settings: keeping(days) })({}, context());
+    expect(await removedAfter(41)).toMatchObject({ removed: { receipts: 0 } });
+    expect(await removedAfter(39)).toMatchObject({ removed: { receipts: 1 } });
+  });
 });
 
 describe('the migrate function', () => {

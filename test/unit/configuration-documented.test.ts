@@ -44,6 +44,7 @@ it('what docs/configuration.md says of defaults is what is', async () => {
     RELAYBOX_LEASE_MARGIN_SECONDS: messageLease.marginSeconds,
     RELAYBOX_OUTBOX_RETENTION_DAYS: retention.outboxDays,
     RELAYBOX_INBOX_RETENTION_DAYS: retention.inboxDays,
+    RELAYBOX_RECEIPT_RETENTION_DAYS: retention.receiptsDays,
   };
   for (const [name, value] of Object.entries(shown)) {
     const row = page.split('\n').find((line) => line.startsWith(`| \`${name}\``));

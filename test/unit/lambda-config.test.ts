@@ -33,7 +33,7 @@ describe('settings from the environment', () => {
         retry: { firstSeconds: 5, factor: 2, maxSeconds: 300 },
       },
       messageLease: { minimumSeconds: 120, marginSeconds: 10 },
-      retention: { outboxDays: 7, inboxDays: 30 },
+      retention: { outboxDays: 7, inboxDays: 30, receiptsDays: 30 },
     });
   });
 
