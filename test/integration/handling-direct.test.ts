@@ -1,23 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type pg from 'pg';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { Deadline } from '../../shared/delivery/deadline.ts';
 import { consumeDirect, type DirectOptions, type DirectRecord } from '../../shared/inbox/direct.ts';
-import { bind, odd, recorder, type TestHandler, type TestOutbox } from '../support/handling.ts';
-import { createInbox } from '../support/inbox.ts';
+import { engine } from '../support/engine/engine.ts';
+import { handlingOn, type TestHandler, type TestOutbox } from '../support/engine/handling.ts';
+import type { TestTx } from '../support/engine/test-engine.ts';
+import { odd } from '../support/odd.ts';
+import { recorder } from '../support/recorder.ts';
 
-const db = await createInbox();
+const db = await engine.createDatabase();
 afterAll(() => db.drop());
-beforeEach(() =>
-  db.pool.query(
-    'DROP TABLE IF EXISTS effects; CREATE TABLE effects (n bigserial, id text); TRUNCATE inbox_receipts, outbox_messages',
-  ),
-);
+beforeEach(() => db.clear('effects', 'receipts', 'outbox'));
 
-const write: TestHandler = async (message, { tx }) => {
-  await tx.query('INSERT INTO effects (id) VALUES ($1)', [message.id]);
-};
-const effects = async () => (await db.rows('SELECT id FROM effects ORDER BY n')).map((row) => row['id']);
+const { bind, write } = handlingOn(db);
+const effects = () => db.effects.all();
 
 function record(
   id: string,
@@ -42,10 +38,10 @@ function record(
 const consume = async (
   records: readonly DirectRecord[],
   handler: TestHandler = write,
-  options: Partial<DirectOptions<unknown, pg.PoolClient, TestOutbox>> = {},
+  options: Partial<DirectOptions<unknown, TestTx, TestOutbox>> = {},
 ) => {
   const { batchItemFailures } = await consumeDirect(records, {
-    store: db.store,
+    store: db.inbox,
     consumer: 'invoicing',
     handler,
     bind,
@@ -79,7 +75,7 @@ describe('straight from the queue, each message takes effect once per consumer',
     ]);
     expect(telemetry.counts).toMatchObject({ Handled: 1, Duplicates: 1 });
     expect(await effects()).toEqual(['a']);
-    expect(await db.rows('SELECT headers FROM outbox_messages')).toEqual([
+    expect(await db.rows('outbox', {}, { columns: ['headers'] })).toEqual([
       { headers: { 'relaybox-hops': '1' } },
     ]);
     // Another consumer has its own receipt, and so has another source's message of the same id.
@@ -151,7 +147,7 @@ describe('on a FIFO queue a group keeps its order', () => {
     const records = ['a1', 'b1', 'a2', 'b2', 'a3', 'b3'].map((id) => record(id, { group: id.slice(0, 1) }));
     expect(await consume(records, handler)).toEqual(['sqs-a2', 'sqs-a3']);
     expect(begun).not.toContain('a3');
-    expect((await effects()).filter((id) => String(id).startsWith('b'))).toEqual(['b1', 'b2', 'b3']);
+    expect((await effects()).filter((id) => id.startsWith('b'))).toEqual(['b1', 'b2', 'b3']);
     expect(await effects()).toContain('a1');
   });
 
@@ -184,7 +180,7 @@ describe('near the deadline', () => {
 
   test('a database that is down reports all, and runs no handler', async () => {
     let runs = 0;
-    const down = { ...db.store, begin: () => Promise.reject(new Error('down')) };
+    const down = { ...db.inbox, begin: () => Promise.reject(new Error('down')) };
     const failures = await consume([record('a'), record('b')], () => void runs++, { store: down });
     expect(failures).toEqual(['sqs-a', 'sqs-b']);
     expect(runs).toBe(0);

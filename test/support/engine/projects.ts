@@ -6,7 +6,11 @@ const server = process.env['RELAYBOX_SQLSERVER_URL'];
  * The files whose every test says what holds on both engines: they take the engine from `engine.ts`, and run once on
  * each. Until all are converted they are named here; a file in a `postgres/` folder is PostgreSQL's own and stays so.
  */
-const onBothEngines = ['test/integration/gateway.test.ts', 'test/integration/handling.test.ts'];
+const onBothEngines = [
+  'test/integration/gateway.test.ts',
+  'test/integration/handling-direct.test.ts',
+  'test/integration/handling.test.ts',
+];
 
 /** Everything, on PostgreSQL, which the run brings along. */
 export const onPostgres: TestProjectInlineConfiguration = {
