@@ -1,23 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { Rejected } from '../../shared/message/errors.ts';
-import { handlerOf, type TestHandler } from '../support/handling.ts';
-import { createInbox, inboxRow } from '../support/inbox.ts';
+import { engine } from '../support/engine/engine.ts';
+import { handlingOn, type TestHandler } from '../support/engine/handling.ts';
+import { below } from '../support/engine/values.ts';
+import { claimRequest, inboxRow } from '../support/inbox-rows.ts';
 
-const db = await createInbox();
+const db = await engine.createDatabase();
 afterAll(() => db.drop());
-beforeEach(() =>
-  db.pool.query(
-    'DROP TABLE IF EXISTS effects; CREATE TABLE effects (n bigserial, id text); TRUNCATE inbox_messages, inbox_keys, outbox_messages',
-  ),
-);
+beforeEach(() => db.clear('effects', 'inbox', 'keys', 'outbox'));
 
-const { store } = db;
+const store = db.inbox;
+const { handlerOf, write } = handlingOn(db);
 const handle = handlerOf(store);
-const write: TestHandler = async (message, { tx }) => {
-  await tx.query('INSERT INTO effects (id) VALUES ($1)', [message.id]);
-};
-const effects = async () => (await db.rows('SELECT id FROM effects ORDER BY n')).map((row) => row['id']);
+const effects = () => db.effects.all();
 
 const placed = (id: string, key: string | null = 'k') =>
   inboxRow({ externalMessageId: id, partitionKey: key });
@@ -41,7 +37,7 @@ test('two types of one key are handled in order, each by its own function, the f
   expect(woken).toEqual(['order.cancelled']);
   while (woken.length > 0) await run(woken.shift() as string);
   expect(await effects()).toEqual(['x', 'p1', 'c1', 'p2', 'c2']);
-  expect(await db.rows('SELECT * FROM inbox_keys')).toEqual([]);
+  expect(await db.rows('keys')).toEqual([]);
 });
 
 test('under `block` a key waits behind its Failed message, under `skip` it goes on; other keys are none the wiser', async () => {
@@ -75,29 +71,21 @@ test('one key is in one hand, however many functions look for work', async () =>
     await write(message, tools);
     running.set(key, (running.get(key) ?? 0) - 1);
   };
-  const until = async () => {
-    while ((await db.rows('SELECT FROM inbox_messages WHERE state < 2 LIMIT 1')).length > 0)
-      await handle(watch);
+  const untilDone = async () => {
+    while ((await db.count('inbox', { state: below(2) })) > 0) await handle(watch);
   };
-  await Promise.all([until(), until(), until()]);
+  await Promise.all([untilDone(), untilDone(), untilDone()]);
   expect(together).toBe(1);
   const done = await effects();
   for (const key of [0, 1, 2]) {
     const own = rows.filter((_, n) => n % 3 === key).map((row) => row.externalMessageId);
-    expect(done.filter((id) => own.includes(String(id)))).toEqual(own);
+    expect(done.filter((id) => own.includes(id))).toEqual(own);
   }
 });
 
 test('a key whose function was killed goes on after the lease, its head alone', async () => {
   await store.ingest([placed('p1'), placed('p2')]);
-  await store.claim({
-    consumer: '',
-    messageType: 'order.placed',
-    limit: 1,
-    maxBytes: 1000,
-    leaseMs: 300,
-    onFailedKey: 'block',
-  });
+  await store.claim(claimRequest({ limit: 1, leaseMs: 300 }));
   expect(await handle(write)).toMatchObject({ claimed: 0 });
   const wait = await store.secondsToNextDue({ consumer: '', messageType: 'order.placed' });
   expect(wait).toBeLessThanOrEqual(0.3);

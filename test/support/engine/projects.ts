@@ -9,6 +9,7 @@ const server = process.env['RELAYBOX_SQLSERVER_URL'];
 const onBothEngines = [
   'test/integration/gateway.test.ts',
   'test/integration/handling-direct.test.ts',
+  'test/integration/handling-keys.test.ts',
   'test/integration/handling.test.ts',
 ];
 
