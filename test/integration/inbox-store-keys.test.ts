@@ -1,13 +1,18 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { ClaimedInboxMessage } from '../../shared/store/inbox-store.ts';
-import { requeueInboxRows } from '../../shared/store/postgres/operations/inbox-fate.ts';
-import { claimRequest, createInbox, inboxRow, limits } from '../support/inbox.ts';
+import { engine } from '../support/engine/engine.ts';
+import { operatingOn } from '../support/engine/operations.ts';
+import { secondsFromNow } from '../support/engine/values.ts';
+import { claimRequest, inboxRow, limits } from '../support/inbox-rows.ts';
+import { until } from '../support/until.ts';
 
-const db = await createInbox();
+const db = await engine.createDatabase();
 afterAll(() => db.drop());
-beforeEach(() => db.pool.query('TRUNCATE inbox_messages, inbox_keys, inbox_lanes'));
+beforeEach(() => db.clear('inbox', 'keys', 'inboxLanes'));
 
-const { store } = db;
+const store = db.inbox;
+const { ask } = operatingOn(db);
 const placed = claimRequest();
 const cancelled = claimRequest({ messageType: 'order.cancelled' });
 
@@ -36,18 +41,20 @@ const fail = (
   onFailedKey: 'block' | 'skip' = 'block',
 ) => store.markFailed([{ message, reason: 'no', retryInSeconds }], { onFailedKey });
 
-const key = async () =>
-  (await db.rows('SELECT head_type, blocked, lock_token IS NOT NULL AS leased FROM inbox_keys'))[0];
+const key = async () => (await db.rows('keys', {}, { columns: ['head_type', 'blocked', 'lock_token'] }))[0];
 
 async function requeue(externalMessageId: string): Promise<void> {
-  const rows = await db.rows('SELECT id FROM inbox_messages WHERE external_message_id = $1', [
-    externalMessageId,
-  ]);
-  const ids = rows.map((row) => String(row['id']));
-  const context = { source: db.inboxDatabase, names: db.tables, unreadableType: 'none' };
-  const { changed } = await requeueInboxRows(context, ids, { dryRun: false });
-  expect(changed.map(({ id }) => id)).toEqual(ids);
+  const rows = await db.rows('inbox', { external_message_id: externalMessageId }, { columns: ['id'] });
+  const ids = rows.map(({ id }) => String(id));
+  const { changed } = await ask({ command: 'requeue', ids });
+  expect(changed).toEqual(ids.map((id) => ({ id, box: 'inbox' })));
 }
+
+const someoneWaits = () =>
+  until(
+    () => db.waiting(),
+    (count) => count === 1,
+  );
 
 describe('a key’s messages are handled one at a time, in order of arrival', () => {
   test('across two types, the first failing twice', async () => {
@@ -94,7 +101,7 @@ describe('a key’s messages are handled one at a time, in order of arrival', ()
     await store.ingest([a, b]);
     expect((await fail(await one())).nextTypes).toEqual([]);
     expect(await take()).toBeUndefined();
-    expect(await key()).toMatchObject({ blocked: true, leased: false });
+    expect(await key()).toMatchObject({ blocked: true, lock_token: null });
     await store.ingest([inboxRow({ partitionKey: 'k' })]);
     expect(await take()).toBeUndefined();
     await requeue(a.externalMessageId);
@@ -136,7 +143,7 @@ describe('never two of a key at once', () => {
     const follower = await one();
     await requeue(a.externalMessageId);
     expect(await take()).toBeUndefined();
-    expect(await key()).toMatchObject({ leased: true });
+    expect(await key()).toMatchObject({ lock_token: expect.any(String) });
     expect(await succeed(follower)).toEqual(['order.placed']);
     expect((await one()).externalMessageId).toBe(a.externalMessageId);
     expect(await take()).toBeUndefined();
@@ -145,20 +152,14 @@ describe('never two of a key at once', () => {
   test('an earlier row of another type commits late while a later one runs', async () => {
     const early = inboxRow({ partitionKey: 'k', messageType: 'order.cancelled' });
     await store.ingest([early]);
-    const [{ sequence }] = (await db.rows('DELETE FROM inbox_messages RETURNING sequence')) as [
-      { sequence: string },
-    ];
-    await db.pool.query('DELETE FROM inbox_keys');
+    const [{ sequence } = {}] = await db.rows('inbox', {}, { columns: ['sequence'] });
+    await db.clear('inbox', 'keys');
     await store.ingest([inboxRow({ partitionKey: 'k' })]);
     const later = await one();
     // The row that took its number first is committed only now; ingest of such a row names it in the key.
-    await db.pool.query(
-      `WITH late AS (
-         INSERT INTO inbox_messages (id, source, external_message_id, message_type, payload, created_at_utc, partition_key, sequence)
-         VALUES (gen_random_uuid(), 'shop', 'late', 'order.cancelled', '{}', now(), 'k', $1) RETURNING sequence)
-       UPDATE inbox_keys SET head_sequence = late.sequence, head_type = 'order.cancelled' FROM late`,
-      [sequence],
-    );
+    const late = { external_message_id: 'late', message_type: 'order.cancelled', partition_key: 'k' };
+    await db.insert('inbox', { ...late, sequence: String(sequence) });
+    await db.update('keys', { head_sequence: String(sequence), head_type: 'order.cancelled' });
     expect(await take(cancelled)).toBeUndefined();
     expect(await take()).toBeUndefined();
     expect(await succeed(later)).toEqual(['order.cancelled']);
@@ -171,7 +172,7 @@ describe('never two of a key at once', () => {
     const transaction = await store.begin(limits);
     await store.markProcessed(transaction, last);
     const arriving = store.ingest([inboxRow({ partitionKey: 'k' })]);
-    await expect.poll(() => waiting()).toBe(1);
+    await someoneWaits();
     await transaction.commit();
     expect(await arriving).toEqual([{ added: true, differs: false }]);
     expect(await one()).toBeDefined();
@@ -180,45 +181,32 @@ describe('never two of a key at once', () => {
   test('and the other way round: a settle begun while an ingest is about to commit', async () => {
     await store.ingest([inboxRow({ partitionKey: 'k' })]);
     const last = await one();
-    const slow = await db.pool.connect();
-    await slow.query('BEGIN');
-    await slow.query(
-      `INSERT INTO inbox_messages (id, source, external_message_id, message_type, payload, created_at_utc, partition_key)
-       VALUES (gen_random_uuid(), 'shop', 'slow', 'order.placed', '{}', now(), 'k')`,
-    );
-    await slow.query(`SELECT FROM inbox_keys WHERE partition_key = 'k' FOR UPDATE`);
+    const slow = await db.begin();
+    const within = db.within(slow.tx);
+    await within.insert('inbox', { external_message_id: 'slow', partition_key: 'k' });
+    await within.touch('keys', { partition_key: 'k' });
     const settling = succeed(last);
-    await expect.poll(() => waiting()).toBe(1);
-    await slow.query('COMMIT');
-    slow.release();
+    await someoneWaits();
+    await slow.commit();
     expect(await settling).toEqual(['order.placed']);
     expect((await one()).externalMessageId).toBe('slow');
   });
-
-  async function waiting(): Promise<number> {
-    const rows = await db.rows(
-      `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-    );
-    return Number(rows[0]?.['n']);
-  }
 });
 
 describe('a key’s row is set right where it is wrong', () => {
   test('a head of another type is found, and that type named', async () => {
     await store.ingest([inboxRow({ partitionKey: 'k' })]);
-    await db.pool.query(`UPDATE inbox_keys SET head_type = 'order.cancelled'`);
+    await db.update('keys', { head_type: 'order.cancelled' });
     expect(await store.claim(cancelled)).toMatchObject({ messages: [], nextTypes: ['order.placed'] });
     expect(await one()).toBeDefined();
   });
 
   test('a key with nothing left goes, and one that died between lease and claim is free after its lease', async () => {
     await store.ingest([inboxRow({ partitionKey: 'k' }), inboxRow({ partitionKey: 'gone' })]);
-    await db.pool.query(`DELETE FROM inbox_messages WHERE partition_key = 'gone'`);
-    await db.pool.query(
-      `UPDATE inbox_keys SET lock_token = gen_random_uuid(), locked_until_utc = now() - interval '1 ms'`,
-    );
+    await db.remove('inbox', { partition_key: 'gone' });
+    await db.update('keys', { lock_token: randomUUID(), locked_until_utc: secondsFromNow(-0.001) });
     expect(await one()).toMatchObject({ partitionKey: 'k', attempt: 1 });
-    expect(await db.rows('SELECT partition_key FROM inbox_keys')).toEqual([{ partition_key: 'k' }]);
+    expect(await db.rows('keys', {}, { columns: ['partition_key'] })).toEqual([{ partition_key: 'k' }]);
   });
 
   test('keys beyond the claim’s bytes are free again at once', async () => {
