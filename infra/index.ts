@@ -1,6 +1,7 @@
 /** `relaybox/cdk`: the infrastructure as constructs. */
 
 export type { AcceptedFinding, CheckName } from './checks/index.ts';
+export { Consumer, type ConsumerProps } from './constructs/consumer.ts';
 export { Database, type DatabaseOptions, type SecretDatabaseOptions } from './constructs/database.ts';
 export {
   Destination,
@@ -21,6 +22,7 @@ export { Relay, type RelayOptions } from './constructs/relay.ts';
 export { Relaybox } from './constructs/relaybox.ts';
 export type { MonitoringOptions, RelayboxProps, TableNames } from './constructs/relaybox-props.ts';
 export { Sweep } from './constructs/sweep.ts';
+export type { UserCode } from './constructs/user-function.ts';
 export { WakeQueue } from './constructs/wake-queue.ts';
 export { Monitoring } from './monitoring/monitoring.ts';
 export type { ConsumerPart, DeadLetterQueuePart, FunctionPart } from './monitoring/parts.ts';

@@ -1,3 +1,4 @@
+import { type Arrival, arrivals } from './arrivals.ts';
 import type { DeploymentFacts, DestinationFacts, QueueFacts } from './facts.ts';
 import { answers, type Finding } from './finding.ts';
 import { props } from './props.ts';
@@ -12,7 +13,13 @@ const ACTIONS = 'kms:DescribeKey, kms:GenerateDataKey and kms:Decrypt';
  */
 export function checkEventBusKey(facts: DeploymentFacts): Finding[] {
   const buses = facts.destinations.filter(({ transport }) => transport === 'eventbridge');
-  return [...buses.map(checkBus), ...facts.inboxes.map(({ queue }) => checkQueue(queue))];
+  // What feeds a queue of a producer's own is its own concern.
+  const consumers = arrivals(facts).filter(({ role }) => role === 'consumer');
+  return [
+    ...buses.map(checkBus),
+    ...facts.inboxes.map(({ queue }) => checkQueue(queue, 'ingest')),
+    ...consumers.map(({ source, role }) => checkQueue(source.queue, role)),
+  ];
 }
 
 function checkBus({ name, busEncryption }: DestinationFacts): Finding {
@@ -38,7 +45,7 @@ function checkBus({ name, busEncryption }: DestinationFacts): Finding {
       );
 }
 
-function checkQueue(queue: QueueFacts): Finding {
+function checkQueue(queue: QueueFacts, role: Arrival['role']): Finding {
   const { encryption, fedByEventBridge: fed } = queue;
   if (encryption === undefined) {
     return fed === false
@@ -46,13 +53,13 @@ function checkQueue(queue: QueueFacts): Finding {
       : unknown(
           queue.id,
           "The queue's encryption is not known: a rule of EventBridge may be unable to deliver to it",
-          props.inboxQueueFacts('encryption'),
+          props.queueFacts(role, 'encryption'),
         );
   }
   if (encryption === 'none' || encryption === 'sqs' || fed === false) {
     return pass(queue.id, 'EventBridge can deliver to the queue');
   }
-  return encryption === 'kms-managed' ? managed(queue) : own(queue);
+  return encryption === 'kms-managed' ? managed(queue) : own(queue, role);
 }
 
 function managed({ id, fedByEventBridge }: QueueFacts): Finding {
@@ -63,13 +70,13 @@ function managed({ id, fedByEventBridge }: QueueFacts): Finding {
   return fedByEventBridge === true ? fail(id, message, fix) : warning(id, message, fix);
 }
 
-function own({ id, keyAllowsEvents, fedByEventBridge }: QueueFacts): Finding {
+function own({ id, keyAllowsEvents, fedByEventBridge }: QueueFacts, role: Arrival['role']): Finding {
   if (keyAllowsEvents === true) return pass(id, "EventBridge may use the queue's key");
   if (keyAllowsEvents === undefined) {
     return unknown(
       id,
       "The policy of the queue's key is not known; where EventBridge delivers to the queue, it must allow events.amazonaws.com kms:GenerateDataKey and kms:Decrypt",
-      props.inboxQueueFacts('keyAllowsEvents'),
+      props.queueFacts(role, 'keyAllowsEvents'),
     );
   }
   const message =

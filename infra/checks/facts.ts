@@ -12,6 +12,9 @@ export interface DeploymentFacts {
   readonly schedules: readonly ScheduleFacts[];
   readonly inboxes: readonly InboxFacts[];
   readonly handlers: readonly HandlerFacts[];
+  readonly consumers: readonly ConsumerFacts[];
+  /** How long receipts are kept, by which a direct consumer knows a redelivery. */
+  readonly receiptRetentionDays: number;
   readonly destinations: readonly DestinationFacts[];
   readonly database: DatabaseFacts;
   readonly network: NetworkFacts;
@@ -35,6 +38,8 @@ export interface FunctionFacts {
   readonly lease: LeaseFacts;
   /** Retries of an asynchronous invocation (`retryAttempts` of the function). Lambda's own default is 2. */
   readonly asyncRetryAttempts: number | undefined;
+  /** How long Lambda keeps what it can't run now, such as what it throttles (`maxEventAge`). Its own default is six hours. */
+  readonly asyncMaxEventAgeSeconds: number | undefined;
 }
 
 /** How long a function holds what it has claimed. */
@@ -55,6 +60,8 @@ export interface EventSourceFacts {
   readonly maxConcurrency: number | 'none' | undefined;
   /** Wakes may be lost: the sweep is the guarantee. Such a queue needs no dead-letter queue and no receive count. */
   readonly wake: boolean;
+  /** Whether it asks which records of a batch failed (`reportBatchItemFailures`). */
+  readonly reportsFailures: boolean | undefined;
 }
 
 /** An SQS queue. */
@@ -110,6 +117,13 @@ export interface HandlerFacts {
   readonly function: string;
   readonly consumer: string;
   readonly messageType: string;
+}
+
+/** One of `addConsumer`: a function by `sqsConsumer`. */
+export interface ConsumerFacts {
+  /** `id` of the function. */
+  readonly function: string;
+  readonly consumer: string;
 }
 
 /** One of `destinations`. */

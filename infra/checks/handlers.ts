@@ -1,16 +1,35 @@
-import type { DeploymentFacts, HandlerFacts } from './facts.ts';
+import type { ConsumerFacts, DeploymentFacts, HandlerFacts } from './facts.ts';
 import { answers, type Finding } from './finding.ts';
 
-const { pass, fail } = answers('handlers');
+const { pass, fail, warning } = answers('handlers');
 
-/** Two functions for one type would share its messages at random, each handling about half of them. */
+/**
+ * Two functions for one type would share its messages at random, each handling about half of them. Two direct consumers of
+ * one name take each other's copies for duplicates.
+ */
 export function checkHandlers(facts: DeploymentFacts): Finding[] {
-  const byType = new Map<string, HandlerFacts[]>();
-  for (const handler of facts.handlers) {
-    const key = JSON.stringify([handler.consumer, handler.messageType]);
-    byType.set(key, [...(byType.get(key) ?? []), handler]);
-  }
-  return [...byType.values()].map(check);
+  const types = grouped(facts.handlers, ({ consumer, messageType }) =>
+    JSON.stringify([consumer, messageType]),
+  );
+  const names = grouped(facts.consumers, ({ consumer }) => consumer);
+  return [...types.map(check), ...names.map(checkConsumers)];
+}
+
+function grouped<T>(all: readonly T[], keyOf: (each: T) => string): T[][] {
+  return Object.values(Object.groupBy(all, keyOf)).flatMap((group) => (group ? [group] : []));
+}
+
+function checkConsumers(consumers: readonly ConsumerFacts[]): Finding {
+  const { consumer } = consumers[0] as ConsumerFacts;
+  const name = consumer === '' ? 'the default consumer' : `consumer ${consumer}`;
+  const functions = consumers.map((each) => each.function).join(', ');
+  return consumers.length === 1
+    ? pass(name, `${functions} consumes under this name`)
+    : warning(
+        name,
+        `${consumers.length} functions consume straight from queues under this name: ${functions}. Of a message that two of them get, only the first does its work`,
+        'give each a consumer of its own in addConsumer, or accept it where no message goes to two of them, or their code names them',
+      );
 }
 
 function check(handlers: readonly HandlerFacts[]): Finding {

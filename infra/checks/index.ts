@@ -1,4 +1,5 @@
 import { accept } from './accept.ts';
+import { checkBatchFailures } from './batch-failures.ts';
 import { checkConnections } from './connections.ts';
 import { checkDeadLetterQueue } from './dead-letter-queue.ts';
 import { checkEgress } from './egress.ts';
@@ -9,6 +10,7 @@ import { checkHandlers } from './handlers.ts';
 import { checkInboxRetention } from './inbox-retention.ts';
 import { checkLease } from './lease.ts';
 import { checkOrder } from './order.ts';
+import { checkReceiptRetention } from './receipt-retention.ts';
 import { checkReceiveCount } from './receive-count.ts';
 import { checkReservedConcurrency } from './reserved-concurrency.ts';
 import { checkSweepRetries } from './sweep-retries.ts';
@@ -23,8 +25,10 @@ const CHECKS: Readonly<Record<CheckName, (facts: DeploymentFacts) => Finding[]>>
   lease: checkLease,
   visibility: checkVisibility,
   'inbox-retention': checkInboxRetention,
+  'receipt-retention': checkReceiptRetention,
   connections: checkConnections,
   'receive-count': checkReceiveCount,
+  'batch-failures': checkBatchFailures,
   'reserved-concurrency': checkReservedConcurrency,
   egress: checkEgress,
   'dead-letter-queue': checkDeadLetterQueue,

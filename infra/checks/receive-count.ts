@@ -1,4 +1,5 @@
-import type { DeploymentFacts, EventSourceFacts } from './facts.ts';
+import { type Arrival, arrivals } from './arrivals.ts';
+import type { DeploymentFacts } from './facts.ts';
 import { answers, type Finding } from './finding.ts';
 import { props } from './props.ts';
 
@@ -9,10 +10,10 @@ const LEAST = 5;
 
 /** Too low a count sends messages to the dead-letter queue in a burst, though nothing is wrong with them. */
 export function checkReceiveCount(facts: DeploymentFacts): Finding[] {
-  return facts.eventSources.filter(({ wake }) => !wake).map(check);
+  return arrivals(facts).map(check);
 }
 
-function check({ queue }: EventSourceFacts): Finding {
+function check({ source: { queue }, role }: Arrival): Finding {
   const dead = queue.deadLetterQueue;
   if (dead === 'none') {
     return warning(
@@ -26,7 +27,7 @@ function check({ queue }: EventSourceFacts): Finding {
     return unknown(
       queue.id,
       `After how many receives a message goes to the dead-letter queue is not known; it must be ${LEAST} or more`,
-      props.inboxQueueFacts('deadLetterQueue: { maxReceiveCount }'),
+      props.queueFacts(role, 'deadLetterQueue: { maxReceiveCount }'),
     );
   }
   return receives < LEAST

@@ -20,7 +20,9 @@ export function checkSweepRetries(facts: DeploymentFacts): Finding[] {
 function check(schedule: ScheduleFacts, target: FunctionFacts | undefined): Finding {
   const { id, intervalSeconds: interval, retryAttempts, maxEventAgeSeconds: age } = schedule;
   const again = target?.asyncRetryAttempts;
-  if (interval === undefined || retryAttempts === undefined || age === undefined || again === undefined) {
+  const kept = target?.asyncMaxEventAgeSeconds;
+  const known = retryAttempts !== undefined && age !== undefined && again !== undefined && kept !== undefined;
+  if (interval === undefined || !known) {
     return unknown(
       id,
       `The interval or the retries of the schedule, or of ${schedule.function}, are not known`,
@@ -41,6 +43,11 @@ function check(schedule: ScheduleFacts, target: FunctionFacts | undefined): Find
   if (again > 0) {
     wrong.push(`${schedule.function} is invoked ${again} times more after an error`);
     fix.push('retryAttempts: 0 on the function');
+  }
+  // Taking a sweep is all that the schedule does; what Lambda then throttles, it keeps.
+  if (kept > longest) {
+    wrong.push(`Lambda keeps for ${duration(kept)} what it can't run now of ${schedule.function}`);
+    fix.push(`maxEventAge: Duration.seconds(${longest}) on the function`);
   }
   return wrong.length === 0
     ? pass(id, `A lost sweep is made good by the next one, ${duration(interval)} later`)

@@ -37,7 +37,7 @@ function check(source: EventSourceFacts, consumer: FunctionFacts | undefined): F
     return unknown(
       queue.id,
       `The visibility timeout is not known; it must be at least ${sum}`,
-      props.inboxQueueFacts('visibilityTimeout'),
+      props.queueFacts(consumer?.role, 'visibilityTimeout'),
     );
   }
   if (visibility >= needed) {

@@ -1,6 +1,7 @@
 /** How values stand in messages. */
 
-const DAY = 86_400;
+/** Seconds of a day. */
+export const DAY = 86_400;
 
 /** `4 days`, and what isn't whole days in seconds, so that the figures of one message can be compared: `365 s`. */
 export function duration(seconds: number): string {

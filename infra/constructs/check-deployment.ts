@@ -16,3 +16,11 @@ export function validateDeployment(relaybox: Relaybox, props: RelayboxProps): st
   }
   return [];
 }
+
+/** Alarms without a topic change their colour, and wait for somebody to look. */
+export function sayThatNobodyIsTold(relaybox: Relaybox): void {
+  Annotations.of(relaybox).addWarningV2(
+    'relaybox:no-alarm-topic',
+    `${relaybox.node.path} has alarms and no alarmTopic: when one rings, nobody is told. Set alarmTopic, or, where somebody watches them another way, say so with Annotations.of(relaybox).acknowledgeWarning('relaybox:no-alarm-topic', '…')`,
+  );
+}

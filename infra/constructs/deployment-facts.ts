@@ -40,6 +40,11 @@ export function deploymentFacts(relaybox: Relaybox, props: RelayboxProps): Deplo
       consumer: handler.consumer,
       messageType: handler.messageType,
     })),
+    consumers: relaybox.consumers.map(({ function: { node }, consumer }) => ({
+      function: node.path,
+      consumer,
+    })),
+    receiptRetentionDays: relaybox.maintain.receiptRetentionDays,
     destinations: Object.entries(props.destinations ?? {}).map(([name, destination]) =>
       destinationOf(name, destination),
     ),
@@ -77,6 +82,12 @@ function functionsOf(relaybox: Relaybox): FunctionFacts[] {
       maxConcurrency: undefined,
       lease: { kind: 'invocation' as const, ...handler.lease },
     })),
+    ...relaybox.consumers.map((consumer) => ({
+      ...none,
+      ...functionOf(consumer.function),
+      role: 'consumer' as const,
+      connections: consumer.connections,
+    })),
     ...relaybox.producers.map((producer) => ({
       ...functionOf(producer.function),
       role: 'producer' as const,
@@ -91,7 +102,10 @@ function functionsOf(relaybox: Relaybox): FunctionFacts[] {
 
 function functionOf(
   fn: lambda.IFunction,
-): Pick<FunctionFacts, 'id' | 'timeoutSeconds' | 'reservedConcurrency' | 'asyncRetryAttempts'> {
+): Pick<
+  FunctionFacts,
+  'id' | 'timeoutSeconds' | 'reservedConcurrency' | 'asyncRetryAttempts' | 'asyncMaxEventAgeSeconds'
+> {
   const child = fn.node.defaultChild;
   const own = child instanceof lambda.CfnFunction ? child : undefined;
   return {
@@ -101,14 +115,20 @@ function functionOf(
     reservedConcurrency:
       own &&
       (own.reservedConcurrentExecutions === undefined ? 'none' : numberOf(own.reservedConcurrentExecutions)),
-    asyncRetryAttempts: own && retriesOf(fn),
+    ...(own ? asyncOf(fn) : { asyncRetryAttempts: undefined, asyncMaxEventAgeSeconds: undefined }),
   };
 }
 
-function retriesOf(fn: lambda.IFunction): number | undefined {
+function asyncOf(
+  fn: lambda.IFunction,
+): Pick<FunctionFacts, 'asyncRetryAttempts' | 'asyncMaxEventAgeSeconds'> {
   const config = fn.node.findAll().find((child) => child instanceof lambda.CfnEventInvokeConfig);
-  // Lambda's own default.
-  return config?.maximumRetryAttempts === undefined ? 2 : numberOf(config.maximumRetryAttempts);
+  const { maximumRetryAttempts: attempts, maximumEventAgeInSeconds: age } = config ?? {};
+  // What is left out is Lambda's own default.
+  return {
+    asyncRetryAttempts: attempts === undefined ? 2 : numberOf(attempts),
+    asyncMaxEventAgeSeconds: age === undefined ? 6 * 3600 : numberOf(age),
+  };
 }
 
 function eventSourcesOf(relaybox: Relaybox): EventSourceFacts[] {
@@ -119,16 +139,18 @@ function eventSourcesOf(relaybox: Relaybox): EventSourceFacts[] {
     batchingWindowSeconds: 0,
     maxConcurrency: worker.maxConcurrency,
     wake: true,
+    reportsFailures: false,
   }));
-  const inboxes = relaybox.ingests.map((ingest) => ({
-    function: ingest.function.node.path,
-    queue: ingest.facts,
-    batchingWindowSeconds: ingest.batchingWindow.toSeconds(),
-    maxConcurrency: ingest.maxConcurrency,
+  const taken = [...relaybox.ingests, ...relaybox.consumers].map((taker) => ({
+    function: taker.function.node.path,
+    queue: taker.facts,
+    batchingWindowSeconds: taker.batchingWindow.toSeconds(),
+    maxConcurrency: taker.maxConcurrency,
     wake: false,
+    reportsFailures: true,
   }));
-  const consumers = relaybox.producers.flatMap((producer) => ownEventSources(producer.function));
-  return [...wakes, ...inboxes, ...consumers];
+  const own = relaybox.producers.flatMap((producer) => ownEventSources(producer.function));
+  return [...wakes, ...taken, ...own];
 }
 
 function schedulesOf(relaybox: Relaybox): ScheduleFacts[] {

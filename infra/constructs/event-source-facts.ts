@@ -23,6 +23,7 @@ export function ownEventSources(fn: lambda.IFunction): EventSourceFacts[] {
           batchingWindowSeconds: settled(mapping.maximumBatchingWindowInSeconds, 0),
           maxConcurrency: limitOf(mapping),
           wake: false,
+          reportsFailures: reportsFailures(mapping),
         },
       ];
     });
@@ -34,6 +35,13 @@ function queueOf(fn: lambda.IFunction, arn: string | undefined): sqs.IQueue | un
     .findAll()
     .filter((construct) => construct instanceof sqs.QueueBase)
     .find((queue) => queue.queueArn === arn);
+}
+
+function reportsFailures({
+  functionResponseTypes: types,
+}: lambda.CfnEventSourceMapping): boolean | undefined {
+  if (types === undefined) return false;
+  return Token.isUnresolved(types) ? undefined : types.includes('ReportBatchItemFailures');
 }
 
 function limitOf({ scalingConfig }: lambda.CfnEventSourceMapping): EventSourceFacts['maxConcurrency'] {

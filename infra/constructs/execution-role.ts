@@ -21,6 +21,8 @@ export class ExecutionRole extends iam.Role {
   constructor(scope: Construct, id: string, props: ExecutionRoleProps) {
     const interfaces = Stack.of(scope).formatArn({
       service: 'ec2',
+      // The subnets of a VPC that another account shares are that account's.
+      account: '*',
       resource: '*',
       resourceName: '*',
       arnFormat: ArnFormat.SLASH_RESOURCE_NAME,

@@ -71,6 +71,6 @@ function esbuild(entry: string): Bundler {
     }
   }
   throw new Error(
-    `To bundle ${entry}, esbuild is needed: npm install --save-dev esbuild. Or bundle it yourself, and give addHandler a \`code\` or a \`function\``,
+    `To bundle ${entry}, esbuild is needed: npm install --save-dev esbuild. Or bundle it yourself, and give a \`code\` or a \`function\` instead of the entry`,
   );
 }

@@ -1,23 +1,17 @@
 import { Duration } from 'aws-cdk-lib';
-import * as lambda from 'aws-cdk-lib/aws-lambda';
+import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import type * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { defaults } from '../../shared/delivery/defaults.ts';
-import { type HandlerBundling, handlerCode } from './handler-code.ts';
 import { type Common, OwnFunction } from './own-function.ts';
 import { Sweep } from './sweep.ts';
+import { asWorker, codeOf, type UserCode } from './user-function.ts';
 import { WakeQueue } from './wake-queue.ts';
 
 /** A handler: one function for one message type. One of `entry`, `code` and `function` says what it is. */
-export interface HandlerProps {
+export interface HandlerProps extends UserCode {
   /** The type that it handles; as in its `inboxHandler`. */
   readonly messageType: string;
-  /** Its source file, which exports `handler`. Bundled with the project's esbuild. */
-  readonly entry?: string;
-  /** Its code, bundled already: `index.mjs` exports `handler`. */
-  readonly code?: lambda.Code;
-  /** A function made elsewhere. It gets its settings, permissions and triggers, and keeps all else. */
-  readonly function?: lambda.Function;
   /** @default Duration.seconds(30) */
   readonly timeout?: Duration;
   /** Megabytes. @default 512 */
@@ -32,10 +26,6 @@ export interface HandlerProps {
   readonly parallelism?: number;
   /** How often it runs without a wake. @default Duration.minutes(1) */
   readonly sweepInterval?: Duration;
-  /** Beside Relaybox's own. @default - none */
-  readonly environment?: Record<string, string>;
-  /** @default - everything in one minified file */
-  readonly bundling?: HandlerBundling;
   /** The wake queue, standard, where it is made elsewhere. @default - one is made */
   readonly wakeQueue?: sqs.IQueue;
 }
@@ -83,7 +73,7 @@ export class Handler extends Construct {
   protected createFunction(props: HandlerConstructProps): lambda.Function {
     return new OwnFunction(this, 'Function', {
       common: props.common,
-      code: codeOf(props),
+      code: codeOf(`The handler of ${props.messageType}`, props),
       description: `Handles ${props.messageType}`,
       memorySize: props.memorySize ?? 512,
       timeout: this.timeout,
@@ -101,19 +91,4 @@ function leaseOf(environment: HandlerProps['environment'] = {}): Handler['lease'
     minimumSeconds: seconds('RELAYBOX_MESSAGE_LEASE_SECONDS', defaults.messageLeaseSeconds),
     marginSeconds: seconds('RELAYBOX_LEASE_MARGIN_SECONDS', defaults.leaseMarginSeconds),
   };
-}
-
-/** What our own functions have too: Lambda neither repeats a failed run nor cuts a chain of wakes, which has its own limit. */
-function asWorker(fn: lambda.Function): lambda.Function {
-  const resource = fn.node.defaultChild;
-  if (resource instanceof lambda.CfnFunction) resource.recursiveLoop ??= lambda.RecursiveLoop.ALLOW;
-  const configured = fn.node.findAll().some((child) => child instanceof lambda.CfnEventInvokeConfig);
-  if (!configured) fn.configureAsyncInvoke({ retryAttempts: 0 });
-  return fn;
-}
-
-function codeOf({ messageType, entry, code, bundling }: HandlerConstructProps): lambda.Code {
-  if (code !== undefined) return code;
-  if (entry !== undefined) return handlerCode(entry, bundling);
-  throw new Error(`The handler of ${messageType} needs an entry, a code or a function`);
 }

@@ -1,14 +1,17 @@
 import { Duration } from 'aws-cdk-lib';
 import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
-import * as sqs from 'aws-cdk-lib/aws-sqs';
+import type * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import type { QueueFacts } from '../checks/facts.ts';
+import { arrivalQueue, deadLetterQueueOf } from './arrival-queue.ts';
 import { bundle } from './bundles.ts';
 import type { Engine } from './engine.ts';
 import { type Common, OwnFunction } from './own-function.ts';
+import { configure } from './producer.ts';
 import { type KnownQueueFacts, queueFacts } from './queue-facts.ts';
 import { Sweep } from './sweep.ts';
+import { asWorker, codeOf, type UserCode } from './user-function.ts';
 
 /** An inbox: what arrives on a queue from one source. */
 export interface InboxProps {
@@ -20,13 +23,19 @@ export interface InboxProps {
   readonly consumer?: string;
   /** What an imported queue doesn't reveal. @default - read from the queue, where it is the CDK's */
   readonly queueFacts?: KnownQueueFacts;
+  /**
+   * An ingest function of one's own: `createIngest` with a mapping, for records in an envelope of their own. One of
+   * `entry`, `code` and `function` says what it is.
+   * @default - the ready one, which knows Relaybox's messages, EventBridge's, SNS's and CloudEvents
+   */
+  readonly ingest?: UserCode;
   /** Messages in one invocation; more than 10 need a batching window, and a standard queue. @default 10 */
   readonly batchSize?: number;
   /** How long to wait for a batch to fill. @default - not at all */
   readonly maxBatchingWindow?: Duration;
   /** Invocations side by side. SQS allows no fewer than 2. @default 2 */
   readonly maxConcurrency?: number;
-  /** @default Duration.seconds(30) */
+  /** @default Duration.seconds(30); of an `ingest.function` its own */
   readonly timeout?: Duration;
   /** Megabytes. @default 256 */
   readonly memorySize?: number;
@@ -45,13 +54,6 @@ export interface IngestProps {
   readonly inboxWakeQueueUrls: string;
 }
 
-/**
- * A week in the queue, two in the dead-letter queue, and a week again after a redrive: together less than the 30 days for
- * which the inbox knows a message.
- */
-const QUEUE_RETENTION = Duration.days(7);
-const DEAD_LETTER_RETENTION = Duration.days(14);
-
 /** An inbox's queue, and the function that stores what it brings, each message once. */
 export class Ingest extends Construct {
   readonly function: lambda.Function;
@@ -69,12 +71,14 @@ export class Ingest extends Construct {
     const { inbox } = props;
     this.source = inbox.source;
     this.consumer = inbox.consumer ?? '';
-    this.timeout = inbox.timeout ?? Duration.seconds(30);
+    this.timeout = inbox.ingest?.function?.timeout ?? inbox.timeout ?? Duration.seconds(30);
     this.maxConcurrency = inbox.maxConcurrency ?? 2;
     this.batchingWindow = inbox.maxBatchingWindow ?? Duration.seconds(0);
     this.queue = inbox.queue ?? this.createQueue();
     this.facts = queueFacts(this.queue, inbox.queueFacts);
-    this.function = this.createFunction(props);
+    const theirs = inbox.ingest?.function;
+    this.function = theirs ? asWorker(theirs) : this.createFunction(props);
+    configure(this.function, { ...props.common.environment, ...settingsOf(props) });
     this.function.addEventSource(
       new SqsEventSource(this.queue, {
         batchSize: inbox.batchSize ?? 10,
@@ -92,39 +96,34 @@ export class Ingest extends Construct {
 
   /** The dead-letter queue, where there is one and the CDK knows it. */
   get deadLetterQueue(): sqs.IQueue | undefined {
-    return this.queue instanceof sqs.Queue ? this.queue.deadLetterQueue?.queue : undefined;
+    return deadLetterQueueOf(this.queue);
   }
 
   protected createQueue(): sqs.Queue {
-    const common = { encryption: sqs.QueueEncryption.SQS_MANAGED, enforceSSL: true };
-    const deadLetterQueue = new sqs.Queue(this, 'DeadLetterQueue', {
-      ...common,
-      retentionPeriod: DEAD_LETTER_RETENTION,
-    });
-    return new sqs.Queue(this, 'Queue', {
-      ...common,
-      visibilityTimeout: Duration.seconds(this.timeout.toSeconds() * 6 + this.batchingWindow.toSeconds()),
-      retentionPeriod: QUEUE_RETENTION,
-      deadLetterQueue: { queue: deadLetterQueue, maxReceiveCount: 5 },
-    });
+    return arrivalQueue(this, { functionTimeout: this.timeout, batchingWindow: this.batchingWindow });
   }
 
   protected createFunction(props: IngestProps): lambda.Function {
-    const { inbox } = props;
+    const { common, engine, inbox } = props;
+    const { ingest } = inbox;
     return new OwnFunction(this, 'Function', {
-      common: props.common,
-      code: bundle(props.engine, 'ingest'),
+      common,
+      code: ingest ? codeOf(`The ingest of ${inbox.source}`, ingest) : bundle(engine, 'ingest'),
       description: `Relaybox: stores what arrives from ${inbox.source}, once`,
       memorySize: inbox.memorySize ?? 256,
       timeout: this.timeout,
-      environment: {
-        RELAYBOX_INBOX_SOURCE: inbox.source,
-        RELAYBOX_INBOX_WAKE_QUEUE_URLS: props.inboxWakeQueueUrls,
-        ...(inbox.consumer && { RELAYBOX_CONSUMER: inbox.consumer }),
-      },
+      environment: ingest?.environment ?? {},
       ...(inbox.reservedConcurrentExecutions !== undefined && {
         reservedConcurrentExecutions: inbox.reservedConcurrentExecutions,
       }),
     });
   }
+}
+
+function settingsOf({ inbox, inboxWakeQueueUrls }: IngestProps): Record<string, string> {
+  return {
+    RELAYBOX_INBOX_SOURCE: inbox.source,
+    RELAYBOX_INBOX_WAKE_QUEUE_URLS: inboxWakeQueueUrls,
+    ...(inbox.consumer && { RELAYBOX_CONSUMER: inbox.consumer }),
+  };
 }

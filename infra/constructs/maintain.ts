@@ -18,6 +18,8 @@ export interface MaintainOptions {
    * queues allow. @default Duration.days(30)
    */
   readonly inboxRetention?: Duration;
+  /** The same, for what consumers straight from a queue have handled. @default Duration.days(30) */
+  readonly receiptRetention?: Duration;
   /** @default Duration.seconds(60) */
   readonly timeout?: Duration;
   /** Megabytes. @default 256 */
@@ -36,11 +38,13 @@ export class Maintain extends Construct {
   readonly sweep: Sweep;
   readonly timeout: Duration;
   readonly inboxRetentionDays: number;
+  readonly receiptRetentionDays: number;
 
   constructor(scope: Construct, id: string, props: MaintainProps) {
     super(scope, id);
     this.timeout = props.timeout ?? Duration.seconds(60);
     this.inboxRetentionDays = props.inboxRetention?.toDays() ?? defaults.inboxRetentionDays;
+    this.receiptRetentionDays = props.receiptRetention?.toDays() ?? defaults.inboxRetentionDays;
     this.function = this.createFunction(props);
     this.sweep = new Sweep(this, 'Sweep', {
       function: this.function,
@@ -60,6 +64,7 @@ export class Maintain extends Construct {
       environment: {
         ...(outboxDays !== undefined && { RELAYBOX_OUTBOX_RETENTION_DAYS: `${outboxDays}` }),
         ...(props.inboxRetention && { RELAYBOX_INBOX_RETENTION_DAYS: `${this.inboxRetentionDays}` }),
+        ...(props.receiptRetention && { RELAYBOX_RECEIPT_RETENTION_DAYS: `${this.receiptRetentionDays}` }),
       },
     });
   }

@@ -1,7 +1,14 @@
 import { Duration } from 'aws-cdk-lib';
 import { Metric, Stats } from 'aws-cdk-lib/aws-cloudwatch';
 import { Monitoring } from '../monitoring/monitoring.ts';
-import type { DestinationPart, HandlerPart, IngestPart, MonitoringParts } from '../monitoring/parts.ts';
+import type {
+  ConsumerPart,
+  DestinationPart,
+  HandlerPart,
+  IngestPart,
+  MonitoringParts,
+} from '../monitoring/parts.ts';
+import type { Consumer } from './consumer.ts';
 import type { Database } from './database.ts';
 import type { Handler } from './handler.ts';
 import type { Ingest } from './ingest.ts';
@@ -49,6 +56,18 @@ export function handlerPart(handler: Handler): HandlerPart {
     messageType,
     consumer,
     wakeQueue: wakeQueue.queue,
+  };
+}
+
+/** A consumer as monitoring sees it. */
+export function consumerPart(consumer: Consumer): ConsumerPart {
+  const { timeout, queue, deadLetterQueue } = consumer;
+  return {
+    name: `Consumer ${consumer.node.id}`,
+    function: consumer.function,
+    timeout,
+    queue,
+    ...(deadLetterQueue && { deadLetterQueue }),
   };
 }
 

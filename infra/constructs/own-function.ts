@@ -4,6 +4,7 @@ import * as logs from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import { ExecutionRole, trace } from './execution-role.ts';
 import type { Network } from './network.ts';
+import { MAX_EVENT_AGE } from './user-function.ts';
 
 /** What all functions of a Relaybox have in common. */
 export interface Common {
@@ -57,6 +58,8 @@ export class OwnFunction extends lambda.Function {
       ...common.network.placement,
       logGroup,
       retryAttempts: 0,
+      // Lambda keeps what it throttles, and by itself for six hours: a pile of stale sweeps.
+      maxEventAge: MAX_EVENT_AGE,
       // Wakes that a function sends itself are a chain by design, with a limit of its own (`maxWakeHops`). Lambda would
       // cut it after sixteen, and drop the wake.
       recursiveLoop: lambda.RecursiveLoop.ALLOW,

@@ -1,6 +1,7 @@
 import { Annotations } from 'aws-cdk-lib';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import type { Network } from './network.ts';
+import { environmentOf, POWERTOOLS } from './service-name.ts';
 
 /** What is said of a function that produces, for the connection budget. */
 export interface ProduceOptions {
@@ -15,17 +16,24 @@ export interface Producer extends ProduceOptions {
   readonly function: lambda.IFunction;
 }
 
-/** Sets a function's variables. An imported function's can't be set from here: then it is said which, and how. */
+/**
+ * Sets a function's variables; its name for Powertools only where it has none. An imported function's can't be set from
+ * here: then it is said which, and how.
+ */
 export function configure(fn: lambda.IFunction, environment: Readonly<Record<string, string>>): void {
   if (fn instanceof lambda.Function) {
-    for (const [name, value] of Object.entries(environment)) fn.addEnvironment(name, value);
+    const own = environmentOf(fn);
+    for (const [name, value] of Object.entries(environment)) {
+      if (POWERTOOLS.some((each) => each === name) && own[name] !== undefined) continue;
+      fn.addEnvironment(name, value);
+    }
     return;
   }
   const settings = Object.entries(environment).map(([name, value]) => `  ${name}=${readable(fn, value)}`);
   Annotations.of(fn).addWarningV2(
     'relaybox:imported-function',
     [
-      `${fn.node.path} is imported, so that its environment can't be set from here. Set these variables where the function is defined:`,
+      `${fn.node.path} is imported, so that its environment can't be set from here. Set these variables where the function is defined (POWERTOOLS_SERVICE_NAME where it has none):`,
       ...settings,
       `There, \`fn.addEnvironment(…)\` sets them, or relaybox.environmentOfProducers gives all of them to a function that is made in this app.`,
     ].join('\n'),

@@ -1,20 +1,22 @@
 import { Lazy, Names, Stack } from 'aws-cdk-lib';
-import * as lambda from 'aws-cdk-lib/aws-lambda';
-import * as logs from 'aws-cdk-lib/aws-logs';
+import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { laneLabel } from '../../shared/operations/maintain.ts';
 import type { Monitoring } from '../monitoring/monitoring.ts';
-import { validateDeployment } from './check-deployment.ts';
+import { sayThatNobodyIsTold, validateDeployment } from './check-deployment.ts';
+import { commonOf, databaseSettings, ofDestinations, tableSettings } from './common.ts';
+import { Consumer, type ConsumerProps } from './consumer.ts';
 import { Handler, type HandlerProps } from './handler.ts';
 import { type InboxProps, Ingest } from './ingest.ts';
 import { Maintain } from './maintain.ts';
 import { Migration } from './migration.ts';
-import { createMonitoring, handlerPart } from './monitoring-parts.ts';
+import { consumerPart, createMonitoring, handlerPart } from './monitoring-parts.ts';
 import { Network } from './network.ts';
 import type { Common } from './own-function.ts';
 import { configure, connectToDatabase, type ProduceOptions, type Producer, takesGrants } from './producer.ts';
 import { Relay } from './relay.ts';
 import type { RelayboxProps } from './relaybox-props.ts';
+import { sayOtherNames } from './service-name.ts';
 
 /**
  * Relaybox on a database: the tables' migration at each deployment, the relay, an ingest for each inbox, maintenance,
@@ -44,6 +46,7 @@ export class Relaybox extends Construct {
   readonly #common: Common;
   readonly #ingests: Ingest[] = [];
   readonly #handlers: Handler[] = [];
+  readonly #consumers: Consumer[] = [];
   readonly #producers: Producer[] = [];
 
   constructor(scope: Construct, id: string, props: RelayboxProps) {
@@ -52,7 +55,7 @@ export class Relaybox extends Construct {
     this.serviceName =
       props.serviceName ?? Names.uniqueResourceName(this, { maxLength: 100, separator: '-' });
     this.network = this.createNetwork(props);
-    this.#common = this.#commonOf(props);
+    this.#common = commonOf(this, props, this);
     this.migration = this.createMigration(props);
     this.relay = this.createRelay(props);
     this.maintain = this.createMaintain(props);
@@ -60,6 +63,7 @@ export class Relaybox extends Construct {
     this.#letOperatorsWake();
     for (const inbox of props.inboxes ?? []) this.#addInbox(inbox);
     this.monitoring = props.monitoring?.enabled === false ? undefined : createMonitoring(this, props);
+    if (this.monitoring !== undefined && props.alarmTopic === undefined) sayThatNobodyIsTold(this);
     this.node.addValidation({ validate: () => validateDeployment(this, props) });
   }
 
@@ -73,6 +77,11 @@ export class Relaybox extends Construct {
     return this.#handlers;
   }
 
+  /** In the order in which they were added. */
+  get consumers(): readonly Consumer[] {
+    return this.#consumers;
+  }
+
   /** Functions with `grantProduce`. */
   get producers(): readonly Producer[] {
     return this.#producers;
@@ -81,9 +90,10 @@ export class Relaybox extends Construct {
   /** The variables that `grantProduce` sets, for a function that is defined elsewhere. */
   get environmentOfProducers(): Record<string, string> {
     return {
-      RELAYBOX_DATABASE: this.#databaseSettings('functions'),
+      RELAYBOX_DATABASE: databaseSettings(this, this.#props, 'functions'),
       RELAYBOX_WAKE_QUEUE_URL: this.relay.wakeQueue.url,
-      RELAYBOX_DESTINATION_LIMITS: this.#destinations((destination) => destination.limits()),
+      RELAYBOX_DESTINATION_LIMITS: ofDestinations(this, this.#props, (each) => each.limits()),
+      POWERTOOLS_SERVICE_NAME: this.serviceName,
       ...tableSettings(this.#props),
     };
   }
@@ -91,20 +101,28 @@ export class Relaybox extends Construct {
   /** Adds the function that handles one message type. */
   addHandler(id: string, props: HandlerProps): Handler {
     const handler = this.createHandler(id, props);
-    configure(handler.function, {
-      ...this.#common.environment,
-      ...this.environmentOfProducers,
-      RELAYBOX_SOURCE: this.#props.source,
+    this.#employ(handler.function, {
       RELAYBOX_INBOX_WAKE_QUEUE_URLS: this.#wakeQueueUrls(handler.consumer),
       ...(handler.consumer && { RELAYBOX_CONSUMER: handler.consumer }),
     });
-    this.#connect(handler.function);
     if (props.function) connectToDatabase(props.function, this.network);
-    this.relay.wakeQueue.grantWake(handler.function);
     this.#handlers.push(handler);
     this.#wakeEachOther(handler);
     this.monitoring?.addHandler(handlerPart(handler));
     return handler;
+  }
+
+  /** Adds a function that handles messages straight from a queue, by `sqsConsumer`. */
+  addConsumer(id: string, props: ConsumerProps): Consumer {
+    const consumer = this.createConsumer(id, props);
+    this.#employ(consumer.function, {
+      ...(props.source !== undefined && { RELAYBOX_INBOX_SOURCE: props.source }),
+      ...(consumer.consumer && { RELAYBOX_CONSUMER: consumer.consumer }),
+    });
+    if (props.function) connectToDatabase(props.function, this.network);
+    this.#consumers.push(consumer);
+    this.monitoring?.addConsumer(consumerPart(consumer));
+    return consumer;
   }
 
   /** Lets a function add messages: the database, the wake queue, and the destinations' limits, by which `add` refuses early. */
@@ -138,7 +156,7 @@ export class Relaybox extends Construct {
       common: this.#common,
       engine: props.database.engine,
       database: props.database,
-      databaseSettings: this.#databaseSettings('migration'),
+      databaseSettings: databaseSettings(this, props, 'migration'),
     });
     props.database.grantConnect(migration.function, 'migration');
     return migration;
@@ -150,7 +168,7 @@ export class Relaybox extends Construct {
       common: this.#common,
       engine: props.database.engine,
       destinations: props.destinations ?? {},
-      destinationSettings: this.#destinations((destination) => destination.settings()),
+      destinationSettings: ofDestinations(this, props, (each) => each.settings()),
     });
   }
 
@@ -175,11 +193,25 @@ export class Relaybox extends Construct {
     return new Handler(this, id, { ...props, common: this.#common });
   }
 
+  protected createConsumer(id: string, props: ConsumerProps): Consumer {
+    return new Consumer(this, id, { ...props, common: this.#common });
+  }
+
   #addInbox(inbox: InboxProps): void {
     const name = [inbox.source, ...(inbox.consumer ? [inbox.consumer] : [])].join('-');
     const ingest = this.createIngest(`Ingest-${name}`, inbox);
     this.#connect(ingest.function);
+    if (inbox.ingest?.function) connectToDatabase(inbox.ingest.function, this.network);
+    sayOtherNames(ingest.function, this.serviceName);
     this.#ingests.push(ingest);
+  }
+
+  /** What a function has that handles messages, and adds some. */
+  #employ(fn: lambda.Function, environment: Record<string, string>): void {
+    configure(fn, { ...this.#common.environment, ...this.environmentOfProducers, ...environment });
+    sayOtherNames(fn, this.serviceName);
+    this.#connect(fn);
+    this.relay.wakeQueue.grantWake(fn);
   }
 
   /** What every function that uses the tables needs: its login, and the tables before it. */
@@ -227,38 +259,4 @@ export class Relaybox extends Construct {
       },
     });
   }
-
-  #destinations(what: (destination: NonNullable<RelayboxProps['destinations']>[string]) => object): string {
-    const entries = Object.entries(this.#props.destinations ?? {});
-    return Stack.of(this).toJsonString(
-      Object.fromEntries(entries.map(([name, destination]) => [name, what(destination)])),
-    );
-  }
-
-  #databaseSettings(login: 'functions' | 'migration'): string {
-    return Stack.of(this).toJsonString(this.#props.database.settings(login));
-  }
-
-  #commonOf(props: RelayboxProps): Common {
-    return {
-      network: this.network,
-      environment: {
-        RELAYBOX_DATABASE: this.#databaseSettings('functions'),
-        RELAYBOX_SOURCE: props.source,
-        POWERTOOLS_SERVICE_NAME: this.serviceName,
-        POWERTOOLS_METRICS_NAMESPACE: 'Relaybox',
-        ...tableSettings(props),
-      },
-      logRetention: props.logRetention ?? logs.RetentionDays.ONE_MONTH,
-      tracing: props.tracing === false ? lambda.Tracing.DISABLED : lambda.Tracing.ACTIVE,
-    };
-  }
-}
-
-function tableSettings({ tables = {} }: RelayboxProps): Record<string, string> {
-  return {
-    ...(tables.schema && { RELAYBOX_SCHEMA: tables.schema }),
-    ...(tables.outboxTable && { RELAYBOX_OUTBOX_TABLE: tables.outboxTable }),
-    ...(tables.inboxTable && { RELAYBOX_INBOX_TABLE: tables.inboxTable }),
-  };
 }

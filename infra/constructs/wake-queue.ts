@@ -4,6 +4,7 @@ import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
+import { LATEST_SECONDS } from '../../shared/outbox/wake.ts';
 
 /** How a wake queue is made. */
 export interface WakeQueueProps {
@@ -13,8 +14,11 @@ export interface WakeQueueProps {
   readonly queue?: sqs.IQueue;
 }
 
-/** A wake is a hint: losing it costs latency, up to the next sweep. One that is older than this is of no use. */
-const RETENTION = Duration.minutes(5);
+/**
+ * A wake is a hint: losing it costs latency, up to the next sweep. One that has waited for five minutes is of no use. SQS
+ * counts from the send, so the delay of a wake for a later retry counts too: a shorter retention would drop it unseen.
+ */
+const RETENTION = Duration.seconds(LATEST_SECONDS + 300);
 /** Lambda's advice, so that a message of a throttled invocation isn't given out while the poller still holds it. */
 const VISIBILITY_FACTOR = 6;
 

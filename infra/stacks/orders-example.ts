@@ -4,9 +4,8 @@ import type * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as events from 'aws-cdk-lib/aws-events';
 import * as targets from 'aws-cdk-lib/aws-events-targets';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
-import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import * as logs from 'aws-cdk-lib/aws-logs';
-import * as sqs from 'aws-cdk-lib/aws-sqs';
+import type * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { ExecutionRole, trace } from '../constructs/execution-role.ts';
 import { handlerCode } from '../constructs/handler-code.ts';
@@ -37,13 +36,12 @@ export interface OrdersExampleProps {
  */
 export class OrdersExample extends Construct {
   readonly placeOrder: lambda.Function;
-  readonly emailQueue: sqs.Queue;
 
   constructor(scope: Construct, id: string, props: OrdersExampleProps) {
     super(scope, id);
     const { relaybox } = props;
 
-    this.placeOrder = this.#function('PlaceOrder', 'place-order', 'Writes an order and its event', props);
+    this.placeOrder = this.#placeOrder(props);
     // The pool of `transactional` has two.
     relaybox.grantProduce(this.placeOrder, { maxConcurrency: 10, connections: 2 });
     relaybox.monitoring?.addFunction({ name: 'PlaceOrder', function: this.placeOrder });
@@ -55,11 +53,16 @@ export class OrdersExample extends Construct {
       timeout: Duration.seconds(30),
     });
 
-    this.emailQueue = this.#emails(props);
+    // The second consumer of the same event.
+    const emails = relaybox.addConsumer('Email', {
+      consumer: 'emails',
+      source: props.source,
+      entry: example('email-on-order-placed', props.engine),
+    });
     new events.Rule(this, 'OrderPlaced', {
       eventBus: props.bus,
       eventPattern: { detailType: ['order.placed'] },
-      targets: [new targets.SqsQueue(props.inboxQueue), new targets.SqsQueue(this.emailQueue)],
+      targets: [new targets.SqsQueue(props.inboxQueue), new targets.SqsQueue(emails.queue)],
     });
 
     new CfnOutput(this, 'PlaceOrderFunction', { value: this.placeOrder.functionName });
@@ -67,45 +70,22 @@ export class OrdersExample extends Construct {
     new CfnOutput(this, 'InboxQueueUrl', { value: props.inboxQueue.queueUrl });
   }
 
-  /** The second consumer of the same event, by `sqsConsumer`. */
-  #emails(props: OrdersExampleProps): sqs.Queue {
-    const secure = { encryption: sqs.QueueEncryption.SQS_MANAGED, enforceSSL: true };
-    const deadLetterQueue = new sqs.Queue(this, 'EmailsDead', {
-      ...secure,
-      retentionPeriod: Duration.days(14),
-    });
-    const queue = new sqs.Queue(this, 'Emails', {
-      ...secure,
-      visibilityTimeout: Duration.minutes(3),
-      deadLetterQueue: { queue: deadLetterQueue, maxReceiveCount: 5 },
-    });
-    const fn = this.#function('Email', 'email-on-order-placed', 'Writes the email of an order', props);
-    fn.addEnvironment('RELAYBOX_INBOX_SOURCE', props.source);
-    // `sqsConsumer` works on four messages at once, and has a connection more.
-    props.relaybox.grantProduce(fn, { maxConcurrency: 2, connections: 5 });
-    fn.addEventSource(new SqsEventSource(queue, { reportBatchItemFailures: true, maxConcurrency: 2 }));
-    props.relaybox.monitoring?.addConsumer({ name: 'Email', function: fn, queue, deadLetterQueue });
-    return queue;
-  }
-
-  #function(id: string, file: string, description: string, props: OrdersExampleProps): lambda.Function {
-    const logGroup = new logs.LogGroup(this, `${id}Logs`, { retention: logs.RetentionDays.ONE_MONTH });
-    const fn = new lambda.Function(this, id, {
-      description: `Relaybox's example: ${description}`,
-      code: handlerCode(example(file, props.engine)),
+  #placeOrder(props: OrdersExampleProps): lambda.Function {
+    const logGroup = new logs.LogGroup(this, 'PlaceOrderLogs', { retention: logs.RetentionDays.ONE_MONTH });
+    const fn = new lambda.Function(this, 'PlaceOrder', {
+      description: "Relaybox's example: writes an order and its event",
+      code: handlerCode(example('place-order', props.engine)),
       handler: 'index.handler',
       runtime: lambda.Runtime.NODEJS_24_X,
       architecture: lambda.Architecture.ARM_64,
       memorySize: 256,
       timeout: Duration.seconds(30),
       logGroup,
-      role: new ExecutionRole(this, `${id}Role`, {
+      role: new ExecutionRole(this, 'PlaceOrderRole', {
         logGroup,
         inVpc: props.placement?.vpc !== undefined,
         tracing: true,
       }),
-      // Its metrics stand beside Relaybox's own on the dashboard.
-      environment: { POWERTOOLS_SERVICE_NAME: props.relaybox.serviceName },
       ...props.placement,
     });
     trace(fn, lambda.Tracing.ACTIVE);

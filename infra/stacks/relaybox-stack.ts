@@ -1,4 +1,4 @@
-import { CfnOutput, Duration, Stack, type StackProps } from 'aws-cdk-lib';
+import { Annotations, CfnOutput, Duration, Stack, type StackProps } from 'aws-cdk-lib';
 import * as events from 'aws-cdk-lib/aws-events';
 import * as sns from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
@@ -113,12 +113,18 @@ export class RelayboxStack extends Stack {
     return own ? [...given, { source }] : given;
   }
 
-  #alarmTopic({ alarmTopicArn, alarmEmail }: AppSettings): sns.ITopic {
+  #alarmTopic({ alarmTopicArn, alarmEmail, emulator }: AppSettings): sns.ITopic {
     const topic =
       alarmTopicArn === undefined
         ? new sns.Topic(this, 'Alarms', { enforceSSL: true })
         : sns.Topic.fromTopicArn(this, 'Alarms', alarmTopicArn);
     if (alarmEmail !== undefined) topic.addSubscription(new EmailSubscription(alarmEmail));
+    else if (alarmTopicArn === undefined && !emulator) {
+      Annotations.of(this).addWarningV2(
+        'relaybox:no-alarm-subscriber',
+        'Alarms ring in a topic that nobody is subscribed to: say -c relaybox:alarmEmail=…, or -c relaybox:alarmTopicArn=… of a topic that somebody reads',
+      );
+    }
     return topic;
   }
 }

@@ -24,8 +24,8 @@ export interface WakerOptions {
   readonly logger?: Logger;
 }
 
-/** The longest delay that SQS knows. */
-const LATEST_SECONDS = 900;
+/** The longest delay that SQS knows, and so of a wake. The wake queue must retain for longer. */
+export const LATEST_SECONDS = 900;
 /** The delay of the trailing wake: the shortest there is. */
 const TRAILING_SECONDS = 1;
 

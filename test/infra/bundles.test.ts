@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bundle, buildFunctions } from '../../scripts/build-functions.ts';
 import { createDatabase, type TestDatabase } from '../support/database.ts';
+import { invokeBare, type Outcome } from './bare-process.ts';
 
 const KB = 1000;
 const LIMITS: Readonly<Record<string, number>> = { postgres: 800 * KB, sqlserver: 1600 * KB };
@@ -17,27 +17,6 @@ const OWN: Readonly<Record<string, RegExp>> = {
   postgres: /node_modules\/pg(-[\w-]+)?\/|store\/postgres\/|lambda\/postgres\//,
   sqlserver: /node_modules\/(tedious|mssql)\/|store\/sqlserver\/|lambda\/sqlserver\//,
 };
-
-interface Outcome {
-  readonly importMs: number;
-  readonly result?: unknown;
-  readonly error?: string;
-}
-
-/** Imports a bundle and calls its handler, in a process that has nothing but Node. */
-const CALLER = `
-const started = performance.now();
-const { handler } = await import(process.argv[1]);
-const importMs = Math.round(performance.now() - started);
-const context = { awsRequestId: 'r', functionName: 'f', getRemainingTimeInMillis: () => 10_000 };
-let outcome;
-try {
-  outcome = { importMs, result: await handler(JSON.parse(process.argv[2]), context) };
-} catch (error) {
-  outcome = { importMs, error: String(error) };
-}
-process.stdout.write('OUTCOME ' + JSON.stringify(outcome) + '\\n', () => process.exit(0));
-`;
 
 describe("the functions' bundles", () => {
   const folder = mkdtempSync(join(tmpdir(), 'relaybox-bundles-'));
@@ -58,28 +37,7 @@ describe("the functions' bundles", () => {
 
   function invoke(name: string, event: unknown, env: Record<string, string>): Promise<Outcome> {
     const alone = mkdtempSync(join(folder, 'alone-'));
-    cpSync(join(folder, 'first', name), alone, { recursive: true });
-    const child = spawn(
-      process.execPath,
-      ['--input-type=module', '-e', CALLER, join(alone, 'index.mjs'), JSON.stringify(event)],
-      { cwd: alone, env: { AWS_REGION: 'eu-central-1', ...env }, stdio: ['ignore', 'pipe', 'pipe'] },
-    );
-    return new Promise((resolve, reject) => {
-      let output = '';
-      let errors = '';
-      child.stdout.on('data', (chunk) => {
-        output += chunk;
-      });
-      child.stderr.on('data', (chunk) => {
-        errors += chunk;
-      });
-      child.on('error', reject);
-      child.on('close', () => {
-        const line = output.split('\n').find((text) => text.startsWith('OUTCOME '));
-        if (line === undefined) reject(new Error(`${name} answered nothing: ${errors || output}`));
-        else resolve(JSON.parse(line.slice('OUTCOME '.length)));
-      });
-    });
+    return invokeBare({ bundle: join(folder, 'first', name), alone, event, env });
   }
 
   it('are there for each function of PostgreSQL', () => {

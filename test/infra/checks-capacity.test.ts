@@ -18,17 +18,17 @@ describe('all pools together fit the database', () => {
     });
     expect(messageOf(facts, 'connections', 'App/Database')).toMatchInlineSnapshot(`
       "  FAIL connections · App/Database
-          All functions together hold up to 71 connections (App/Relaybox/Relay: 3 × 2 = 6; App/Relaybox/Ingest: 10 × 2 = 20; App/Relaybox/OrderPlaced: 1 × 5 = 5; other applications: 40 connections), more than 80 % of the 84 that the database allows = 67.
-          Fix: lower the concurrency, App/Relaybox/Ingest's first, or take a larger database (it must allow 89), or put an RDS Proxy between and use Database.fromProxy."
+          All functions together hold up to 76 connections (App/Relaybox/Relay: 3 × 2 = 6; App/Relaybox/Ingest: 10 × 2 = 20; App/Relaybox/OrderPlaced: 1 × 5 = 5; App/Relaybox/Emails: 1 × 5 = 5; other applications: 40 connections), more than 80 % of the 84 that the database allows = 67.
+          Fix: lower the concurrency, App/Relaybox/Ingest's first, or take a larger database (it must allow 95), or put an RDS Proxy between and use Database.fromProxy."
     `);
   });
 
   test('the limit is four fifths of what the server allows', () => {
     const at = (maxConnections: number) =>
       findingOf(healthy({ database: { ...database, maxConnections } }), 'connections', 'App/Database');
-    // Relay (2 + 1 sweep) × 2, ingest 2 × 2, handler 1 × 5.
-    expect(at(19).message).toContain('up to 15 connections');
-    expect([at(18).answer, at(19).answer]).toEqual(['fail', 'pass']);
+    // Relay (2 + 1 sweep) × 2, ingest 2 × 2, handler 1 × 5, consumer 2 × 5.
+    expect(at(32).message).toContain('up to 25 connections');
+    expect([at(31).answer, at(32).answer]).toEqual(['fail', 'pass']);
   });
 
   test('a function that may run longer than its interval counts once for each run at a time', () => {
@@ -60,7 +60,7 @@ describe('all pools together fit the database', () => {
     const facts = healthy({ database: { ...database, maxConnections: undefined } });
     expect(messageOf(facts, 'connections', 'App/Database')).toMatchInlineSnapshot(`
       "  UNKNOWN connections · App/Database
-          How many connections the database allows is not known; all functions together hold up to 15 connections (App/Relaybox/Relay: 3 × 2 = 6; App/Relaybox/Ingest: 2 × 2 = 4; App/Relaybox/OrderPlaced: 1 × 5 = 5), which must be at most 80 % of it, so it must allow 19.
+          How many connections the database allows is not known; all functions together hold up to 25 connections (App/Relaybox/Relay: 3 × 2 = 6; App/Relaybox/Ingest: 2 × 2 = 4; App/Relaybox/OrderPlaced: 1 × 5 = 5; App/Relaybox/Emails: 2 × 5 = 10), which must be at most 80 % of it, so it must allow 32.
           Fix: say so with Database.from…(…, { maxConnections })."
     `);
   });

@@ -96,6 +96,27 @@ describe('a dead-letter queue is of its queue’s kind', () => {
   });
 });
 
+describe('a message has time left in its dead-letter queue', () => {
+  const found = (retentionSeconds: number, fifo = false) => {
+    const dead = deadLetterQueue({ retentionSeconds, fifo });
+    const facts = healthy({ eventSources: [source({ queue: queue({ deadLetterQueue: dead, fifo }) })] });
+    return findingOf(facts, 'dead-letter-queue', 'App/Incoming');
+  };
+
+  test("no longer a retention than the queue's is a warning: a standard queue counts from the first send", () => {
+    expect(found(4 * 86_400)).toMatchObject({
+      answer: 'warning',
+      message: expect.stringContaining('App/IncomingDead retains 4 days and the queue 4 days'),
+      fix: 'set retentionPeriod: Duration.days(14) on the dead-letter queue',
+    });
+    expect(found(4 * 86_400 + 1).answer).toBe('pass');
+  });
+
+  test('a FIFO queue counts anew when it moves a message', () => {
+    expect(found(4 * 86_400, true).answer).toBe('pass');
+  });
+});
+
 describe('one function per message type', () => {
   test('two for one type fail, and both are named', () => {
     const facts = healthy({

@@ -83,16 +83,18 @@ describe('the relay', () => {
     template.hasResourceProperties('AWS::Lambda::EventInvokeConfig', {
       FunctionName: { Ref: idOf(stack, relay.function) },
       MaximumRetryAttempts: 0,
+      // Not Lambda's six hours: what it throttles would be a pile of stale sweeps.
+      MaximumEventAgeInSeconds: 60,
     });
   });
 
-  it('is woken by a queue that forgets wakes after five minutes, and has no dead-letter queue', () => {
+  it('is woken by a queue that keeps a wake beyond its longest delay, and has no dead-letter queue', () => {
     const { stack, ...rest } = world();
     const { relay } = relayboxIn({ stack, ...rest });
     const template = Template.fromStack(stack);
     const queue = template.findResources('AWS::SQS::Queue')[idOf(stack, relay.wakeQueue.queue)];
     expect(queue?.['Properties']).toEqual({
-      MessageRetentionPeriod: 300,
+      MessageRetentionPeriod: 1200,
       VisibilityTimeout: 360,
       SqsManagedSseEnabled: true,
     });
@@ -278,7 +280,7 @@ describe('a handler', () => {
     const template = Template.fromStack(stack);
     template.hasResourceProperties('AWS::SQS::Queue', {
       VisibilityTimeout: 120,
-      MessageRetentionPeriod: 300,
+      MessageRetentionPeriod: 1200,
     });
     template.hasResourceProperties('AWS::Lambda::EventSourceMapping', {
       FunctionName: { Ref: idOf(stack, handler.function) },

@@ -38,6 +38,7 @@ export function fn(over: Partial<FunctionFacts> = {}): FunctionFacts {
     connections: 2,
     lease: { kind: 'none' },
     asyncRetryAttempts: 0,
+    asyncMaxEventAgeSeconds: 60,
     ...over,
   };
 }
@@ -56,6 +57,13 @@ export const handler = fn({
   lease: { kind: 'invocation', minimumSeconds: 120, marginSeconds: 10 },
 });
 
+export const consumer = fn({
+  id: 'App/Relaybox/Emails',
+  role: 'consumer',
+  timeoutSeconds: 30,
+  connections: 5,
+});
+
 export function source(over: Partial<EventSourceFacts> = {}): EventSourceFacts {
   return {
     function: 'App/Relaybox/Ingest',
@@ -63,6 +71,7 @@ export function source(over: Partial<EventSourceFacts> = {}): EventSourceFacts {
     batchingWindowSeconds: 0,
     maxConcurrency: 2,
     wake: false,
+    reportsFailures: true,
     ...over,
   };
 }
@@ -77,6 +86,11 @@ export const wakeSource = source({
     deadLetterQueue: 'none',
   }),
 });
+
+/** A direct consumer's. */
+export function consumed(over: Partial<EventSourceFacts> = {}): EventSourceFacts {
+  return source({ function: consumer.id, queue: queue({ id: 'App/Emails' }), ...over });
+}
 
 export function sweep(over: Partial<ScheduleFacts> = {}): ScheduleFacts {
   return {
@@ -99,11 +113,13 @@ const orders = queue({ id: 'App/Orders', fifo: true, deadLetterQueue: undefined 
 export function healthy(over: Partial<DeploymentFacts> = {}): DeploymentFacts {
   return {
     engine: 'postgres',
-    functions: [relay, fn(), handler],
-    eventSources: [wakeSource, source()],
+    functions: [relay, fn(), handler, consumer],
+    eventSources: [wakeSource, source(), consumed()],
     schedules: [sweep()],
     inboxes: [inbox()],
     handlers: [{ function: handler.id, consumer: '', messageType: 'order.placed' }],
+    consumers: [{ function: consumer.id, consumer: 'emails' }],
+    receiptRetentionDays: 30,
     destinations: [
       { name: 'orders', transport: 'sqs-fifo', keyed: true, queue: orders },
       { name: 'events', transport: 'eventbridge', keyed: false, busEncryption: 'aws' },

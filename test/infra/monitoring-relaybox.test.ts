@@ -1,7 +1,12 @@
+import { Annotations } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { Code } from 'aws-cdk-lib/aws-lambda';
+import { type ITopic, Topic } from 'aws-cdk-lib/aws-sns';
 import { describe, expect, it, vi } from 'vitest';
+import type { Relaybox, RelayboxProps } from '../../infra/index.ts';
+import { part, relayboxIn, saidOf } from './checked-app.ts';
 import { secured } from './secured-app.ts';
+import { existingDatabase, theApp } from './the-app.ts';
 
 // A synth takes a second, and many where other tests take the processor.
 vi.setConfig({ testTimeout: 120_000 });
@@ -70,10 +75,45 @@ describe('a Relaybox', () => {
   });
 });
 
+describe('alarms that nobody hears', () => {
+  const id = 'relaybox:no-alarm-topic';
+  /** What is said against an app without an alarm topic, when a test has done something to it. */
+  const said = (over: Partial<RelayboxProps>, then: (relaybox: Relaybox) => void = () => {}): string => {
+    const parts = part();
+    then(relayboxIn(parts, over));
+    return saidOf(parts);
+  };
+
+  it('are said at synth, where there is no topic', () => {
+    expect(said({ monitoring: {} })).toContain('when one rings, nobody is told. Set alarmTopic');
+  });
+
+  it('are not, where there is a topic, or there are no alarms', () => {
+    const parts = part();
+    const alarmTopic = new Topic(parts.stack, 'Alarms') as ITopic;
+    relayboxIn(parts, { monitoring: {}, alarmTopic });
+    expect(saidOf(parts)).toBe('');
+    expect(said({ monitoring: { enabled: false } })).toBe('');
+  });
+
+  it('are answered for by their id', () => {
+    const acknowledge = (relaybox: Relaybox) =>
+      Annotations.of(relaybox).acknowledgeWarning(id, 'the operations team reads the dashboard');
+    expect(said({ monitoring: {} }, acknowledge)).toBe('');
+  });
+
+  it("are said of the ready app too, until somebody is subscribed to the app's own topic", () => {
+    const warning = 'relaybox:no-alarm-subscriber';
+    const of = (context: Record<string, unknown>) => saidOf({ stack: theApp(context) });
+    expect(of(existingDatabase)).toContain(warning);
+    expect(of({ ...existingDatabase, 'relaybox:alarmEmail': 'oncall@example.com' })).not.toContain(warning);
+  });
+});
+
 describe('an operator', () => {
   it('wakes by a decision the relay and every handler, both of a type that two consumers handle', () => {
     const { relaybox, stack } = secured();
-    relaybox.addHandler('Emails', {
+    relaybox.addHandler('OrderPlacedEmails', {
       messageType: 'order.placed',
       consumer: 'emails',
       code: Code.fromInline('exports.handler = () => undefined;'),

@@ -46,6 +46,7 @@ export function secured(change: Partial<RelayboxProps> = {}, database: { readonl
   const code = lambda.Code.fromInline('exports.handler = () => undefined;');
   relaybox.addHandler('OrderPlaced', { messageType: 'order.placed', code });
   relaybox.addHandler('Refunded', { messageType: 'refunded', code });
+  relaybox.addConsumer('Emails', { consumer: 'emails', code });
   const producer = new lambda.Function(stack, 'PlaceOrder', {
     runtime: lambda.Runtime.NODEJS_24_X,
     handler: 'index.handler',

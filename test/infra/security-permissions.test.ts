@@ -118,6 +118,23 @@ describe('permissions', () => {
     });
   });
 
+  it("of a consumer: its queue, the relay's wakes, the login; no destination", () => {
+    expect(workOf(roleOf('RelayboxEmailsFunctionRole'))).toEqual({
+      ...logsOf('RelayboxEmailsFunction'),
+      ...secret,
+      ...receiveFrom('RelayboxEmailsQueue'),
+      ...reach('RelayboxEmailsQueue', 'RelayboxRelayWakeQueue'),
+      'sqs:SendMessage': ['RelayboxRelayWakeQueue'],
+    });
+  });
+
+  it('let functions run in the shared subnets of another account', () => {
+    const statement = roleOf('RelayboxRelayFunctionRole').find((each) =>
+      actionsOf(each).includes('ec2:CreateNetworkInterface'),
+    );
+    expect(textOf(statement?.Resource)).toMatch(/\{"Ref":"AWS::Region"\},":\*:\*\/\*"/);
+  });
+
   it('of maintenance: the wakes of all, for what an operator decides, and the login', () => {
     const wakes = ['RelayboxOrderPlacedWakeQueue', 'RelayboxRefundedWakeQueue', 'RelayboxRelayWakeQueue'];
     expect(workOf(roleOf('RelayboxMaintainFunctionRole'))).toEqual({
@@ -217,7 +234,7 @@ describe('cdk-nag', () => {
       );
     expect([...new Set(acknowledged.map(([id]) => id.replace(/^Annotation::/, '')))].sort()).toEqual([
       'AwsSolutions-IAM5[Resource::*]',
-      'AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:ec2:<AWS::Region>:<AWS::AccountId>:*/*]',
+      'AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:ec2:<AWS::Region>:*:*/*]',
       'AwsSolutions-SQS3',
     ]);
     for (const [, reason] of acknowledged) expect(String(reason).length).toBeGreaterThan(30);

@@ -25,20 +25,22 @@ describe('queues', () => {
     });
   });
 
-  it('are those of relay and handlers, and of the inbox that brought none', () => {
+  it('are those of relay and handlers, and of the inbox and the consumer that brought none', () => {
     expect(queues.map(([id]) => id.replace(/[0-9A-F]{8}$/, ''))).toEqual([
       'RelayboxRelayWakeQueue',
       'RelayboxIngeststockserviceDeadLetterQueue',
       'RelayboxIngeststockserviceQueue',
       'RelayboxOrderPlacedWakeQueue',
       'RelayboxRefundedWakeQueue',
+      'RelayboxEmailsDeadLetterQueue',
+      'RelayboxEmailsQueue',
     ]);
   });
 });
 
 describe('functions', () => {
-  it('are seven here', () => {
-    expect(functions).toHaveLength(7);
+  it('are eight here', () => {
+    expect(functions).toHaveLength(8);
   });
 
   it.each(functions)('%s keeps its log for a month, in a group of its own', (_, { LoggingConfig }) => {
