@@ -11,6 +11,7 @@ const onBothEngines = [
   'test/integration/handling-direct.test.ts',
   'test/integration/handling-keys.test.ts',
   'test/integration/handling.test.ts',
+  'test/integration/inbox-store-concurrency.test.ts',
   'test/integration/inbox-store-keys.test.ts',
   'test/integration/inbox-store.test.ts',
   'test/integration/outbox-store-keys.test.ts',
