@@ -28,6 +28,7 @@ export interface EngineParts
     | 'maintenance'
     | 'producer'
     | 'recordCycle'
+    | 'watchedOutbox'
     | 'waiting'
     | 'dawdle'
     | 'refused'
@@ -101,6 +102,24 @@ export function assemble(parts: EngineParts): EngineDatabase {
     async drop() {
       for (const instance of instances) await instance.end();
       await parts.drop();
+    },
+  };
+}
+
+interface Queries<Result> {
+  query(text: string, values?: unknown[]): Promise<Result>;
+}
+
+/** Shows every statement once it was answered. */
+export function watched<Result extends { readonly rows: Record<string, unknown>[] }>(
+  database: Queries<Result>,
+  see: (text: string, rows: readonly Record<string, unknown>[]) => void,
+): Queries<Result> {
+  return {
+    async query(text, values) {
+      const result = await database.query(text, values);
+      see(text, result.rows);
+      return result;
     },
   };
 }

@@ -9,7 +9,7 @@ import { postgresOutboxStore } from '../../../shared/store/postgres/outbox-store
 import { insertRows, postgresOutbox } from '../../../shared/store/postgres/producer.ts';
 import { addSql } from '../../../shared/store/postgres/sql/add.ts';
 import { createDatabase } from '../database.ts';
-import { assemble, type Connected, type EngineParts } from './assemble.ts';
+import { assemble, type Connected, type EngineParts, watched } from './assemble.ts';
 import type { Dialect } from './dialect.ts';
 import type { Table } from './tables.ts';
 import type { DatabaseOptions, EngineDatabase, TestEngine, TestTx } from './test-engine.ts';
@@ -19,6 +19,7 @@ export const postgres: TestEngine = {
   name: 'postgres',
   caughtErrorDoomsTransaction: true,
   endsIdleTransactions: true,
+  countsCodeUnits: false,
   createDatabase: create,
 };
 
@@ -40,6 +41,7 @@ async function create({ timezone, tables = {} }: DatabaseOptions = {}): Promise<
     connect: (to, max) => connected(to, max, names),
     ...postgresOperations({ source: pool, tables, leases: own.outbox }),
     recordCycle: (worker) => recordCycle(pool, names, worker),
+    watchedOutbox: (see) => postgresOutboxStore(watched(pool, see), names),
     producer: postgresOutbox(tables),
     insertRows: (tx, rows) => insertRows(tx, addSql(names), rows),
     drop: () => created.drop(),

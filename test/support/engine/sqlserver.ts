@@ -9,7 +9,7 @@ import { sqlServerOutboxStore } from '../../../shared/store/sqlserver/outbox-sto
 import { insertRows, sqlServerOutbox } from '../../../shared/store/sqlserver/producer.ts';
 import { addSql } from '../../../shared/store/sqlserver/sql/add.ts';
 import type { SqlServerTransaction } from '../../../shared/store/sqlserver/transaction.ts';
-import { assemble, type Connected, type EngineParts } from './assemble.ts';
+import { assemble, type Connected, type EngineParts, watched } from './assemble.ts';
 import { inert } from './inert.ts';
 import { createSqlServerDatabase, serverUrl } from './sqlserver-database.ts';
 import { sqlServerDialect, tableNames } from './sqlserver-dialect.ts';
@@ -20,6 +20,7 @@ export const sqlserver: TestEngine = {
   name: 'sqlserver',
   caughtErrorDoomsTransaction: false,
   endsIdleTransactions: false,
+  countsCodeUnits: true,
   createDatabase: create,
 };
 
@@ -46,6 +47,7 @@ async function create({ tables = {} }: DatabaseOptions = {}): Promise<EngineData
     connect: (to, max) => connected(to, max, names),
     ...sqlServerOperations({ source: looking, tables, leases: own.outbox }),
     recordCycle: (worker) => recordCycle(looking, names, worker),
+    watchedOutbox: (see) => sqlServerOutboxStore(watched(looking, see), names),
     producer: sqlServerOutbox(tables),
     insertRows: (tx, rows) => insertRows(tx, addSql(names), rows),
     async drop() {

@@ -31,6 +31,8 @@ export interface TestEngine {
   readonly caughtErrorDoomsTransaction: boolean;
   /** The server ends a session that leaves its transaction idle for longer than its limit. */
   readonly endsIdleTransactions: boolean;
+  /** Limits of text are UTF-16 code units, and not characters. */
+  readonly countsCodeUnits: boolean;
   /** Creates a migrated database of the file's own. */
   createDatabase(options?: DatabaseOptions): Promise<EngineDatabase>;
 }
@@ -75,6 +77,8 @@ export interface EngineDatabase extends TableGateway {
   recordCycle(worker: string): Promise<void>;
   /** Another function instance. It is ended with the database where the test doesn't. */
   instance(options?: { readonly url?: string; readonly max?: number }): EngineInstance;
+  /** The outbox's store, with every statement that it runs shown, and the rows that came. */
+  watchedOutbox(see: (text: string, rows: readonly Record<string, unknown>[]) => void): OutboxStore;
   /** Begins a transaction of an application. */
   begin(limits?: TransactionLimits): Promise<ProducerTransaction>;
   /** Adds messages in one committed transaction; answers their ids. */
