@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { until } from '../../shared/testing/case.ts';
 import type { OutboxHarness } from '../../shared/testing/outbox/harness.ts';
 import {
@@ -11,20 +11,20 @@ import {
   outboxRow,
   readAll,
 } from '../../shared/testing/outbox/harness.ts';
-import { createMigratedDatabase, type MigratedDatabase } from '../support/migrated.ts';
-import { postgresOutboxHarness } from '../support/outbox.ts';
+import { engine } from '../support/engine/engine.ts';
+import type { Row } from '../support/engine/gateway.ts';
+import { outboxHarnessOn } from '../support/engine/outbox-harness.ts';
+import { secondsFromNow } from '../support/engine/values.ts';
 
-let db: MigratedDatabase;
+const db = await engine.createDatabase();
+const createHarness = outboxHarnessOn(db);
 let harness: OutboxHarness;
 
-beforeAll(async () => {
-  db = await createMigratedDatabase();
-});
-afterAll(() => db.drop());
 beforeEach(async () => {
-  harness = await postgresOutboxHarness(db);
+  harness = await createHarness();
 });
 afterEach(() => harness.close());
+afterAll(() => db.drop());
 
 const open = { destination: LANE, reason: 'away', pauseSeconds: 0.01, tried: [] };
 
@@ -32,9 +32,10 @@ function probe() {
   return until('the probe', () => harness.store.takeProbe({ destination: LANE, leaseMs: 20_000 }));
 }
 
-async function lane(): Promise<Record<string, unknown>> {
-  const { rows } = await db.pool.query(`SELECT * FROM ${db.tables.lanes} WHERE destination = $1`, [LANE]);
-  return rows[0];
+async function lane(): Promise<Row<'lanes'>> {
+  const [row] = await db.rows('lanes', { destination: LANE });
+  if (row === undefined) throw new Error('the lane has no row');
+  return row;
 }
 
 describe('promise 3: the breaker', () => {
@@ -45,7 +46,7 @@ describe('promise 3: the breaker', () => {
         (n % 2 ? store : another).openLane({ ...open, pauseSeconds: 60, reason: `relay ${n}` }),
       ),
     );
-    expect((await lane())['failures']).toBe(1);
+    expect((await lane()).failures).toBe(1);
   });
 
   it('gives its probe to exactly one of many', async () => {
@@ -96,8 +97,8 @@ describe('promise 3: the breaker', () => {
     for (const column of persons) {
       if (column !== 'paused_at_utc') expect(after[column]).toEqual(paused[column]);
     }
-    expect(after['paused_at_utc']).not.toBeNull();
-    expect(after['failures']).toBe(2);
+    expect(after.paused_at_utc).not.toBeNull();
+    expect(after.failures).toBe(2);
   });
 
   it('an open lane is read in the name of the probe that runs, and of no other', async () => {
@@ -109,9 +110,9 @@ describe('promise 3: the breaker', () => {
     expect(await readAll(store, lease)).toEqual([]);
     expect(await readAll(store, lease, { probe: { ...mine, token: randomUUID() } })).toEqual([]);
     expect(await readAll(store, lease, { probe: mine })).toHaveLength(1);
-    const { rows } = await db.pool.query(`SELECT id FROM ${db.tables.outbox}`);
-    expect(await readAll(store, lease, { probe: mine, only: [rows[0].id] })).toHaveLength(1);
-    await db.pool.query(`UPDATE ${db.tables.lanes} SET probe_until_utc = now() - interval '1 second'`);
+    const [row] = await db.rows('outbox', {}, { columns: ['id'] });
+    expect(await readAll(store, lease, { probe: mine, only: [String(row?.id)] })).toHaveLength(1);
+    await db.update('lanes', { probe_until_utc: secondsFromNow(-1) });
     expect(await readAll(store, lease, { probe: mine })).toEqual([]);
   });
 });
@@ -144,7 +145,7 @@ describe('promise 7: the list of due lanes', () => {
     await until('the row has come', async () => (await store.dueLanes()).length === 1);
     await pause(LANE);
     expect(await store.dueLanes()).toEqual([]);
-    await db.pool.query(`UPDATE ${db.tables.lanes} SET paused_until_utc = now() - interval '1 second'`);
+    await db.update('lanes', { paused_until_utc: secondsFromNow(-1) });
     expect(await store.dueLanes()).toEqual([{ destination: LANE, state: 'ready' }]);
   });
 });
@@ -166,7 +167,7 @@ describe('the next due time', () => {
     await store.add([outboxRow(), outboxRow({ delaySeconds: 5 })]);
     await pause(LANE);
     expect(await store.secondsToNextDue()).toBeUndefined();
-    await db.pool.query(`UPDATE ${db.tables.lanes} SET paused_until_utc = now() + interval '70 seconds'`);
+    await db.update('lanes', { paused_until_utc: secondsFromNow(70) });
     const seconds = await store.secondsToNextDue();
     expect(seconds).toBeGreaterThan(60);
     expect(seconds).toBeLessThanOrEqual(70);
