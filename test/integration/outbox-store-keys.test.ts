@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SHORT_MS, sleep, until } from '../../shared/testing/case.ts';
 import type { OutboxHarness } from '../../shared/testing/outbox/harness.ts';
 import {
@@ -13,25 +13,20 @@ import {
   outcome,
   readAll,
 } from '../../shared/testing/outbox/harness.ts';
-import { createMigratedDatabase, type MigratedDatabase } from '../support/migrated.ts';
-import { postgresOutboxHarness } from '../support/outbox.ts';
+import { engine } from '../support/engine/engine.ts';
+import { keysByBucket, outboxHarnessOn } from '../support/engine/outbox-harness.ts';
 
-let db: MigratedDatabase;
+const db = await engine.createDatabase();
+const createHarness = outboxHarnessOn(db);
 let harness: OutboxHarness;
 
-beforeAll(async () => {
-  db = await createMigratedDatabase();
-});
-afterAll(() => db.drop());
 beforeEach(async () => {
-  harness = await postgresOutboxHarness(db);
+  harness = await createHarness();
 });
 afterEach(() => harness.close());
+afterAll(() => db.drop());
 
-async function heldCount(): Promise<number> {
-  const { rows } = await db.pool.query(`SELECT count(*)::int AS n FROM ${db.tables.outbox} WHERE held`);
-  return rows[0].n;
-}
+const heldCount = (): Promise<number> => db.count('outbox', { held: true });
 
 describe('promise 6: followers are held and let go', () => {
   it('in bounded numbers, lowest first; the rest stays held and holds what is added behind it', async () => {
@@ -89,8 +84,8 @@ describe('promise 6: followers are held and let go', () => {
     const [head] = await readAll(store, lease, { limit: 1 });
     if (head) await store.settle(lease, failure(head, 3600), KEEP);
     const places = await store.bucketsOf(ids(rows.slice(0, 1)));
-    const same = await keyInBucket(places[0]?.bucket ?? -1);
-    await store.add([outboxRow({ partitionKey: same })]);
+    const [same] = (await keysByBucket(db, 'free-', 500)).get(places[0]?.bucket ?? -1) ?? [];
+    await store.add([outboxRow({ partitionKey: same ?? '' })]);
     const found = await readAll(store, lease, { limit: 5 });
     expect(found.map(({ partitionKey }) => partitionKey)).toEqual([same]);
   });
@@ -141,24 +136,14 @@ describe('promise 5: setting followers held is fenced', () => {
     const again = only(await readAll(store, lease));
     await store.add(rows.slice(1));
     // Whoever locks the lease's row makes both statements meet in the database: the one that holds, then the settle.
-    const blocker = await db.pool.connect();
-    await blocker.query(`BEGIN; SELECT FROM ${db.tables.leases} FOR UPDATE`);
+    const blocker = await db.hold('leases');
     const reading = readAll(store, lease, { except: [again.id] });
     await sleep(150);
     const settling = store.settle(lease, outcome({ published: [again] }), KEEP);
     await sleep(150);
-    await blocker.query('ROLLBACK');
-    blocker.release();
+    await blocker.release();
     await Promise.all([reading, settling]);
     expect(ids(await readAll(store, lease))).toEqual(ids(rows.slice(1)));
     expect(await heldCount()).toBe(0);
   });
 });
-
-async function keyInBucket(bucket: number): Promise<string> {
-  const { rows } = await db.pool.query(
-    `SELECT 'free-' || n AS key FROM generate_series(1, 5000) AS n WHERE (hashtextextended('free-' || n, 0) & 63) = $1 LIMIT 1`,
-    [bucket],
-  );
-  return rows[0].key;
-}
