@@ -1,5 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { postgresOutboxStore } from '../../shared/store/postgres/outbox-store.ts';
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { OutboxHarness } from '../../shared/testing/outbox/harness.ts';
 import {
   failure,
@@ -13,35 +12,32 @@ import {
   outcome,
   readAll,
 } from '../../shared/testing/outbox/harness.ts';
-import { createMigratedDatabase, type MigratedDatabase } from '../support/migrated.ts';
-import { postgresOutboxHarness } from '../support/outbox.ts';
+import { engine } from '../support/engine/engine.ts';
+import type { Columns } from '../support/engine/gateway.ts';
+import { outboxHarnessOn } from '../support/engine/outbox-harness.ts';
+import { tableColumns } from '../support/engine/tables.ts';
+import { secondsFromNow } from '../support/engine/values.ts';
 
 const MANY = 8 * 1024 * 1024;
 
-let db: MigratedDatabase;
+const db = await engine.createDatabase({ timezone: 'America/St_Johns' });
+const createHarness = outboxHarnessOn(db);
 let harness: OutboxHarness;
 
-beforeAll(async () => {
-  db = await createMigratedDatabase({ timezone: 'America/St_Johns' });
-});
-afterAll(() => db.drop());
 beforeEach(async () => {
-  harness = await postgresOutboxHarness(db);
+  harness = await createHarness();
 });
 afterEach(() => harness.close());
+afterAll(() => db.drop());
 
-async function insert(fields: Record<string, string>): Promise<void> {
-  const given = {
-    id: 'gen_random_uuid()',
-    destination: `'${LANE}'`,
-    message_type: "'t'",
-    payload: "'{}'",
-    created_at_utc: "now() + interval '5 minutes'",
-    ...fields,
-  };
-  await db.pool.query(
-    `INSERT INTO ${db.tables.outbox} (${Object.keys(given).join(', ')}) VALUES (${Object.values(given).join(', ')})`,
-  );
+/** As another program inserts, whose clock is ahead. */
+async function insert(columns: Columns<'outbox'>): Promise<void> {
+  await db.insert('outbox', {
+    destination: LANE,
+    message_type: 't',
+    created_at_utc: secondsFromNow(300),
+    ...columns,
+  });
 }
 
 describe('promise 5: leases run by the database’s clock', () => {
@@ -94,7 +90,7 @@ describe('rows that other programs wrote are relayed as they are', () => {
   it('a row with an explicit NULL as sequence is read, after the numbered ones', async () => {
     const { store } = harness;
     const numbered = keyed('k', 2);
-    await insert({ partition_key: "'k'", sequence: 'NULL', message_type: "'unnumbered'" });
+    await insert({ partition_key: 'k', sequence: null, message_type: 'unnumbered' });
     await store.add(numbered);
     const lease = await mustLease(store);
     const read = await readAll(store, lease);
@@ -109,7 +105,7 @@ describe('rows that other programs wrote are relayed as they are', () => {
 
   it('a key of rows without sequence keeps one order: the first that fails holds the others', async () => {
     const { store } = harness;
-    for (let n = 0; n < 3; n++) await insert({ partition_key: "'k'", sequence: 'NULL' });
+    for (let n = 0; n < 3; n++) await insert({ partition_key: 'k', sequence: null });
     const lease = await mustLease(store);
     const [first, ...others] = await readAll(store, lease);
     expect(others).toHaveLength(2);
@@ -119,8 +115,8 @@ describe('rows that other programs wrote are relayed as they are', () => {
 
   it('a row left in Processing without a lock is due, and one whose lock runs is in nobody’s way', async () => {
     const { store } = harness;
-    await insert({ state: '1', message_type: "'abandoned'" });
-    await insert({ state: '1', locked_until_utc: "now() + interval '1 hour'" });
+    await insert({ state: 1, message_type: 'abandoned' });
+    await insert({ state: 1, locked_until_utc: secondsFromNow(3600) });
     await insert({});
     const read = await readAll(store, await mustLease(store));
     expect(read.map(({ messageType }) => messageType).sort()).toEqual(['abandoned', 't']);
@@ -129,10 +125,10 @@ describe('rows that other programs wrote are relayed as they are', () => {
   it('headers of any shape come as text, long numbers with all their digits', async () => {
     const { store } = harness;
     await insert({
-      headers: `'{"id": 12345678901234567890, "n": 1.50, "o": {"a": [1]}, "b": true, "none": null, "s": "x"}'`,
+      headers: '{"id": 12345678901234567890, "n": 1.50, "o": {"a": [1]}, "b": true, "none": null, "s": "x"}',
     });
-    await insert({ headers: `'["no", "names"]'` });
-    await insert({ headers: `'"text"'` });
+    await insert({ headers: '["no", "names"]' });
+    await insert({ headers: '"text"' });
     const headers = (await readAll(store, await mustLease(store))).map((message) => message.headers);
     expect(headers).toContainEqual({
       id: '12345678901234567890',
@@ -156,15 +152,7 @@ describe('rows that other programs wrote are relayed as they are', () => {
 describe('promise 7: a read is fair, bounded and cheap to ask for', () => {
   it('is one statement, and so is the settle of a batch that was published', async () => {
     const statements: string[] = [];
-    const counting = postgresOutboxStore(
-      {
-        query: (text, values) => {
-          statements.push(text);
-          return db.pool.query(text, values);
-        },
-      },
-      db.tables,
-    );
+    const counting = db.watchedOutbox((text) => statements.push(text));
     await counting.add([...keyed('k', 5), outboxRow(), outboxRow()]);
     const lease = await mustLease(counting);
     statements.length = 0;
@@ -204,16 +192,9 @@ describe('promise 7: a read is fair, bounded and cheap to ask for', () => {
 
   it('a payload beyond the byte bound does not leave the database', async () => {
     let bytes = 0;
-    const measured = postgresOutboxStore(
-      {
-        async query(text, values) {
-          const result = await db.pool.query(text, values);
-          bytes += JSON.stringify(result.rows).length;
-          return result;
-        },
-      },
-      db.tables,
-    );
+    const measured = db.watchedOutbox((_, rows) => {
+      bytes += JSON.stringify(rows).length;
+    });
     await measured.add(keyed('k', 8, { payload: 'x'.repeat(100_000) }));
     const lease = await mustLease(measured);
     bytes = 0;
@@ -229,7 +210,7 @@ describe('promise 7: a read is fair, bounded and cheap to ask for', () => {
     const lease = await mustLease(store);
     await pause(LANE);
     expect(await readAll(store, lease)).toEqual([]);
-    await db.pool.query(`UPDATE ${db.tables.lanes} SET paused_until_utc = now() - interval '1 second'`);
+    await db.update('lanes', { paused_until_utc: secondsFromNow(-1) });
     expect(await readAll(store, lease)).toHaveLength(1);
   });
 });
@@ -239,25 +220,24 @@ describe('what is kept of a published message', () => {
     const { store } = harness;
     const row = outboxRow({ headers: { a: 'b' }, correlationId: 'c', partitionKey: 'k', maxRetries: 3 });
     await store.add([row]);
-    const before = await row1(db.tables.outbox, row.id);
+    const columns = tableColumns.archive;
+    const [before] = await db.rows('outbox', { id: row.id }, { columns });
     const lease = await mustLease(store);
     const read = await readAll(store, lease);
     await store.settle(lease, outcome({ published: read }), { ...KEEP, afterSuccess: 'archive' });
-    expect(await row1(db.tables.outbox, row.id)).toBeUndefined();
-    const archived = await row1(db.tables.outboxArchive, row.id);
-    expect(archived['processed_at_utc']).not.toBeNull();
-    expect(archived).toEqual({ ...before, state: 2, processed_at_utc: archived['processed_at_utc'] });
+    expect(await db.count('outbox', { id: row.id })).toBe(0);
+    const [archived] = await db.rows('archive', { id: row.id });
+    expect(archived?.processed_at_utc).not.toBeNull();
+    expect(archived).toEqual({ ...before, state: 2, processed_at_utc: archived?.processed_at_utc });
   });
 });
 
 describe('tables by other names', () => {
   it('a whole cycle works in a schema and tables that must be quoted', async () => {
-    const named = await createMigratedDatabase(
-      {},
-      { schema: 'My "app"', outboxTable: "Out'box 1", inboxTable: 'In' },
-    );
+    const tables = { schema: 'My "app"', outboxTable: "Out'box 1", inboxTable: 'In' };
+    const named = await engine.createDatabase({ tables });
     try {
-      const store = postgresOutboxStore(named.database, named.tables);
+      const { outbox: store } = named;
       await store.add(keyed('k', 3));
       const lease = await mustLease(store);
       const [head] = await readAll(store, lease);
@@ -275,11 +255,5 @@ describe('tables by other names', () => {
 });
 
 async function allIds(): Promise<string[]> {
-  const { rows } = await db.pool.query(`SELECT id FROM ${db.tables.outbox}`);
-  return rows.map((row) => row.id);
-}
-
-async function row1(table: string, id: string): Promise<Record<string, unknown>> {
-  const { rows } = await db.pool.query(`SELECT * FROM ${table} WHERE id = $1`, [id]);
-  return rows[0];
+  return (await db.rows('outbox', {}, { columns: ['id'] })).map(({ id }) => String(id));
 }
