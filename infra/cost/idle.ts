@@ -34,6 +34,11 @@ const LOG_BYTES_PER_RUN = 2_000;
 const METRICS_OF_DESTINATION = 5 + 7;
 /** Zeros by the handler, figures by maintain. */
 const METRICS_OF_TYPE = 3 + 7;
+/** Which of them the alarms over all lanes read. What only an event writes is not there while nothing happens. */
+const READ_BY_QUERIES = ['FailedMessages', 'BlockedKeys', 'ExpiredLeases', 'LostLeases'];
+const READ_OF_DESTINATION = [...READ_BY_QUERIES, 'OpenLanes', 'HopLimit'];
+const READ_OF_TYPE = [...READ_BY_QUERIES, 'UnhandledTypes'];
+const QUERY = /^SELECT \w+\((\w+)\)/;
 
 /** What a deployment costs in a month in which nothing happens, part by part, largest first. */
 export function idleCost(resources: Resources, assumptions: IdleAssumptions): CostPart[] {
@@ -43,7 +48,9 @@ export function idleCost(resources: Resources, assumptions: IdleAssumptions): Co
     ...all.flatMap(databaseOf),
     ...networkOf(all),
     metrics(assumptions),
-    counted(all, 'AWS::CloudWatch::Alarm', 'Alarms', prices.alarmMonth.dollars, alarmMetrics),
+    counted(all, 'AWS::CloudWatch::Alarm', 'Alarms', prices.alarmMonth.dollars, (alarm) =>
+      alarmMetrics(alarm, assumptions),
+    ),
     counted(all, 'AWS::CloudWatch::Dashboard', 'Dashboard', prices.dashboardMonth.dollars),
     secrets(all),
     counted(all, 'AWS::KMS::Key', 'KMS keys', prices.keyMonth.dollars),
@@ -176,11 +183,20 @@ function secrets(all: readonly Resource[]): CostPart {
   return { name: 'Secrets', how: `${number} × $${dollars.toFixed(2)}`, dollars: number * dollars };
 }
 
-/** An alarm over metric math is charged for each metric in it. */
-function alarmMetrics({ Properties }: Resource): number {
+/** An alarm over metric math is charged for each metric in it, one over a query for each that the query reads. */
+function alarmMetrics({ Properties }: Resource, { destinations, messageTypes }: IdleAssumptions): number {
   const metrics = Properties?.['Metrics'];
   if (!Array.isArray(metrics)) return 1;
-  return Math.max(1, metrics.filter((metric) => field(metric, 'MetricStat') !== undefined).length);
+  const queried = metrics.map((metric) => QUERY.exec(String(field(metric, 'Expression')))?.[1] ?? '');
+  const inLanes = sum(
+    queried.map(
+      (name) =>
+        (READ_OF_DESTINATION.includes(name) ? destinations : 0) +
+        (READ_OF_TYPE.includes(name) ? messageTypes : 0),
+    ),
+  );
+  const named = metrics.filter((metric) => field(metric, 'MetricStat') !== undefined).length;
+  return Math.max(1, named + inLanes);
 }
 
 function counted(

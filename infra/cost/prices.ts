@@ -30,7 +30,7 @@ export const prices = {
   gp3GbMonth: price('RDS storage, gp3', 0.115, 'GB and month', memory),
   secretMonth: price('Secrets Manager', 0.4, 'secret and month', memory),
   keyMonth: price('KMS', 1, 'key and month', memory),
-  alarmMonth: price('CloudWatch alarm', 0.1, 'metric of an alarm and month', memory),
+  alarmMonth: price('CloudWatch alarm', 0.1, 'metric that an alarm reads and month', memory),
   metricMonth: price('CloudWatch metric', 0.3, 'metric and month', memory),
   dashboardMonth: price('CloudWatch dashboard', 3, 'dashboard and month', memory),
   logsGb: price('CloudWatch Logs', 0.5, 'GB written', memory),

@@ -40,6 +40,10 @@ function addHandler({ relaybox }: RelayboxStack): void {
   relaybox.addHandler('OrderPlaced', { messageType: 'order.placed', code: inline });
 }
 
+function addConsumer({ relaybox }: RelayboxStack): void {
+  relaybox.addConsumer('Emails', { code: inline });
+}
+
 describe('the documented costs are those of the app as it is', () => {
   test('its parts and their sum', () => {
     expect(page).toContain(written(costTable(idle(appWith()))));
@@ -55,6 +59,7 @@ describe('the documented costs are those of the app as it is', () => {
       'sweepMinutes: 15': totalOf(idle(appWith({ 'relaybox:sweepMinutes': 15 }))),
       'one more destination': totalOf(idle(appWith(), { destinations: 2 })) + prices.alarmMonth.dollars,
       'one inbox': totalOf(idle(appWith(inbox))),
+      'one consumer': totalOf(idle(appWith({}, addConsumer))),
       'one handler': totalOf(idle(appWith({}, addHandler), { messageTypes: 1 })),
     };
     const rows = Object.entries(changes).map(([what, dollars]) => [what, signed(dollars - base)] as const);
@@ -100,6 +105,21 @@ describe('the estimate', () => {
     const parts = idle({ alarm: { Type: 'AWS::CloudWatch::Alarm', Properties: { Metrics } } });
     expect(parts.find(({ name }) => name === 'Alarms')?.dollars).toBeCloseTo(0.2);
   });
+});
+
+test('an alarm over all lanes counts each lane that has the metric, and one at least', () => {
+  const query = (metric: string) => ({
+    Type: 'AWS::CloudWatch::Alarm',
+    Properties: { Metrics: [{ Expression: `SELECT MAX(${metric}) FROM SCHEMA("Relaybox", service, lane)` }] },
+  });
+  const of = (metric: string, destinations: number, messageTypes: number) =>
+    idle({ alarm: query(metric) }, { destinations, messageTypes }).find(({ name }) => name === 'Alarms')
+      ?.dollars;
+  expect(of('FailedMessages', 2, 3)).toBeCloseTo(0.5);
+  expect(of('OpenLanes', 2, 3)).toBeCloseTo(0.2);
+  expect(of('UnhandledTypes', 2, 3)).toBeCloseTo(0.3);
+  // Nothing writes it before it happens.
+  expect(of('Retried', 2, 3)).toBeCloseTo(0.1);
 });
 
 /** A table without the spaces that a formatter pads its cells with. */
