@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { MetricName, Telemetry } from '../../shared/delivery/telemetry.ts';
-import { silent } from '../../shared/delivery/telemetry.ts';
+import { afterAll, describe, expect, test } from 'vitest';
 import { type IngestOptions, ingest } from '../../shared/inbox/ingest.ts';
 import { reread } from '../../shared/inbox/reread.ts';
 import { toEventBridge } from '../../shared/message/envelope/eventbridge.ts';
@@ -9,25 +7,13 @@ import { UNREADABLE_TYPE } from '../../shared/message/envelope/names.ts';
 import type { SqsRecord } from '../../shared/message/envelope/read.ts';
 import { toSqs } from '../../shared/message/envelope/sqs.ts';
 import type { OutgoingMessage } from '../../shared/message/message.ts';
-import type { InboxStore } from '../../shared/store/inbox-store.ts';
-import { connect, type PostgresDatabase } from '../../shared/store/postgres/connections.ts';
-import { postgresInboxStore } from '../../shared/store/postgres/inbox-store.ts';
-import { createMigratedDatabase, type MigratedDatabase } from '../support/migrated.ts';
+import { engine } from '../support/engine/engine.ts';
+import { recorder } from '../support/recorder.ts';
 
-let db: MigratedDatabase;
-let connections: PostgresDatabase;
-let store: InboxStore;
+const db = await engine.createDatabase();
+afterAll(() => db.drop());
 
-beforeAll(async () => {
-  db = await createMigratedDatabase();
-  connections = connect({ url: db.url });
-  store = postgresInboxStore(connections);
-});
-
-afterAll(async () => {
-  await connections.end();
-  await db.drop();
-});
+const store = db.inbox;
 
 const outgoing = (fields: Partial<OutgoingMessage> = {}): OutgoingMessage => ({
   id: randomUUID(),
@@ -63,29 +49,17 @@ function raw(body: string, attributes: Readonly<Record<string, string>> = {}): S
   };
 }
 
-function counting(): { telemetry: Telemetry; counts: Partial<Record<MetricName, number>> } {
-  const counts: Partial<Record<MetricName, number>> = {};
-  const count = (metric: MetricName, value: number) => {
-    counts[metric] = (counts[metric] ?? 0) + value;
-  };
-  return { counts, telemetry: { ...silent, count } };
-}
-
 /** Each test's inbox has a source of its own. */
 async function into(source: string, records: readonly SqsRecord[], options: Partial<IngestOptions> = {}) {
-  const { counts, telemetry } = counting();
+  const telemetry = recorder();
   const response = await ingest(records, { store, consumer: '', source, telemetry, ...options });
-  return { counts, failures: response.batchItemFailures.map(({ itemIdentifier }) => itemIdentifier) };
+  return {
+    counts: telemetry.counts,
+    failures: response.batchItemFailures.map(({ itemIdentifier }) => itemIdentifier),
+  };
 }
 
-async function rows(source: string) {
-  const result = await db.pool.query(
-    `SELECT external_message_id AS id, message_type AS type, payload, headers, state, last_error, correlation_id, partition_key
-     FROM inbox_messages WHERE source = $1 ORDER BY sequence`,
-    [source],
-  );
-  return result.rows as Record<string, unknown>[];
-}
+const rows = (source: string) => db.rows('inbox', { source });
 
 describe('a message is stored once, whatever route it came by', () => {
   test('twice in a batch, again in another, and by another route: one row', async () => {
@@ -96,10 +70,10 @@ describe('a message is stored once, whatever route it came by', () => {
     expect([first.failures, second.failures]).toEqual([[], []]);
     expect(first.counts).toEqual({ Ingested: 2, Duplicates: 1 });
     expect(second.counts).toEqual({ Duplicates: 2 });
-    expect(await rows('routes')).toEqual([
+    expect(await rows('routes')).toMatchObject([
       {
-        id: message.id,
-        type: 'order.placed',
+        external_message_id: message.id,
+        message_type: 'order.placed',
         payload: message.payload,
         headers: { tenant: 'ä', 'relaybox-source': 'orders-service' },
         state: 0,
@@ -107,7 +81,7 @@ describe('a message is stored once, whatever route it came by', () => {
         correlation_id: 'c',
         partition_key: 'k',
       },
-      expect.objectContaining({ id: other.id }),
+      { external_message_id: other.id },
     ]);
   });
 
@@ -118,7 +92,7 @@ describe('a message is stored once, whatever route it came by', () => {
       ids.map((id) => bySqs(outgoing({ id }))),
     );
     expect(counts).toEqual({ Ingested: 4 });
-    expect((await rows('exact')).map(({ id }) => id)).toEqual(ids);
+    expect((await rows('exact')).map((row) => row.external_message_id)).toEqual(ids);
   });
 
   test('another payload under a known id is told', async () => {
@@ -158,19 +132,20 @@ describe('what can be stored but not understood becomes a Failed row, and takes 
     const stored = await rows('unreadable');
     expect(stored.map(({ state }) => state)).toEqual(records.map((_, index) => (index === 4 ? 0 : 3)));
     expect(stored[0]).toMatchObject({
-      id: bad[0]?.messageId,
-      type: UNREADABLE_TYPE,
+      external_message_id: bad[0]?.messageId,
+      message_type: UNREADABLE_TYPE,
       payload: 'no JSON, no attributes',
       last_error: expect.stringContaining('could not be read'),
     });
   });
 
-  test('a row whose index entry is too large for the database is kept as unreadable', async () => {
+  const refused = engine.countsCodeUnits
+    ? 'whose id has too many code units'
+    : 'whose index entry is too large';
+  test(`a row ${refused} for the database is kept as unreadable`, async () => {
     const wide = { 'relaybox-id': randomWide(300), 'relaybox-type': 't' };
-    const source = randomWide(200);
-    const { failures, counts } = await into(source, [raw('{}', wide), bySqs(outgoing())], {
-      consumer: randomWide(200),
-    });
+    const [source, consumer] = engine.countsCodeUnits ? ['units', ''] : [randomWide(200), randomWide(200)];
+    const { failures, counts } = await into(source, [raw('{}', wide), bySqs(outgoing())], { consumer });
     expect(failures).toEqual([]);
     expect(counts).toEqual({ Ingested: 1, Unreadable: 1 });
     expect(await rows(source)).toMatchObject([
@@ -182,9 +157,7 @@ describe('what can be stored but not understood becomes a Failed row, and takes 
   test('after the mapping was mended and a person has requeued it, it becomes its message', async () => {
     const record = raw('order;42', { kind: 'order' });
     await into('mended', [record]);
-    await db.pool.query(
-      `UPDATE inbox_messages SET state = 0, processed_at_utc = NULL, retry_count = 0 WHERE source = 'mended'`,
-    );
+    await db.update('inbox', { state: 0, processed_at_utc: null, retry_count: 0 }, { source: 'mended' });
     const types = await reread({
       store,
       consumer: '',
@@ -197,16 +170,14 @@ describe('what can be stored but not understood becomes a Failed row, and takes 
     });
     expect(types).toEqual(['order']);
     expect(await rows('mended')).toMatchObject([
-      { id: record.messageId, state: 2 },
-      { id: '42', type: 'order', state: 0, payload: '{"text":"order;42"}' },
+      { external_message_id: record.messageId, state: 2 },
+      { external_message_id: '42', message_type: 'order', state: 0, payload: '{"text":"order;42"}' },
     ]);
   });
 
   test('requeued without a better mapping, it ends Failed again', async () => {
     await into('unmended', [raw('order;43')]);
-    await db.pool.query(
-      `UPDATE inbox_messages SET state = 0, processed_at_utc = NULL WHERE source = 'unmended'`,
-    );
+    await db.update('inbox', { state: 0, processed_at_utc: null }, { source: 'unmended' });
     expect(await reread({ store, consumer: '', leaseMs: 60_000 })).toEqual([]);
     expect(await rows('unmended')).toMatchObject([
       { state: 3, last_error: expect.stringContaining('read again') },
@@ -216,17 +187,22 @@ describe('what can be stored but not understood becomes a Failed row, and takes 
 
 describe('what the database can not take now comes again', () => {
   test('a database that is down', async () => {
-    const down = connect({ url: 'postgres://nobody@127.0.0.1:1/none' });
+    const url = new URL(db.url);
+    url.port = '1';
+    const down = db.instance({ url: url.href });
     const records = [bySqs(outgoing()), bySqs(outgoing())];
-    const { failures } = await into('down', records, { store: postgresInboxStore(down) });
+    const { failures } = await into('down', records, { store: down.inbox });
     expect(failures).toEqual(records.map(({ messageId }) => messageId));
     await down.end();
   });
 
   test('a table that is not there', async () => {
-    const elsewhere = postgresInboxStore(connections, { inboxTable: 'not_there' });
-    const { failures } = await into('missing', [bySqs(outgoing())], { store: elsewhere });
+    const elsewhere = await engine.createDatabase();
+    const text = `DROP TABLE ${elsewhere.tables.inbox}`;
+    await elsewhere.sql({ postgres: text, sqlserver: text });
+    const { failures } = await into('missing', [bySqs(outgoing())], { store: elsewhere.inbox });
     expect(failures).toHaveLength(1);
+    await elsewhere.drop();
   });
 });
 

@@ -14,6 +14,7 @@ const onBothEngines = [
   'test/integration/inbox-store-concurrency.test.ts',
   'test/integration/inbox-store-keys.test.ts',
   'test/integration/inbox-store.test.ts',
+  'test/integration/ingest.test.ts',
   'test/integration/outbox-store-keys.test.ts',
   'test/integration/outbox-store-lanes.test.ts',
   'test/integration/outbox-store.test.ts',
