@@ -18,6 +18,12 @@ const onBothEngines = [
   'test/integration/outbox-store-keys.test.ts',
   'test/integration/outbox-store-lanes.test.ts',
   'test/integration/outbox-store.test.ts',
+  'test/integration/operations-inbox.test.ts',
+  'test/integration/operations-maintain.test.ts',
+  'test/integration/operations-names.test.ts',
+  'test/integration/operations-outbox.test.ts',
+  'test/integration/operations-relay.test.ts',
+  'test/integration/operations-status.test.ts',
 ];
 
 /** Everything, on PostgreSQL, which the run brings along. */
