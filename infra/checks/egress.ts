@@ -29,8 +29,18 @@ export function checkEgress(facts: DeploymentFacts): Finding[] {
     case 'provided':
       return [pass('network', `The way to the services is vouched for (${props.egress})`)];
     case 'vpc':
-      return needed(facts).map((service) => check(network, service));
+      return [
+        ...needed(facts).map((service) => check(network, service)),
+        ...network.elsewhere.flatMap((place) => elsewhere(facts, network, place)),
+      ];
   }
+}
+
+/** A function of the user's in subnets of its own wakes and logs in from there; it publishes nothing itself. */
+function elsewhere(facts: DeploymentFacts, network: Vpc, place: Vpc['elsewhere'][number]): Finding[] {
+  return needed(facts)
+    .filter((service) => service !== 'events')
+    .map((service) => check({ ...network, id: place.function, route: place.route }, service));
 }
 
 /** The services that these functions call. */

@@ -170,9 +170,14 @@ export type NetworkFacts =
        * Where the functions' subnets route to: a NAT, nothing, or an internet gateway (of no use to a function, which has
        * no public address).
        */
-      readonly route: 'nat' | 'none' | 'internet-gateway' | undefined;
+      readonly route: RouteFacts;
+      /** Functions of the user's in subnets of their own of this VPC, where those route elsewhere. */
+      readonly elsewhere: readonly { readonly function: string; readonly route: RouteFacts }[];
       readonly endpoints: readonly EndpointFacts[] | undefined;
     };
+
+/** A default route, the worst of some subnets'. */
+export type RouteFacts = 'nat' | 'none' | 'internet-gateway' | undefined;
 
 /** An interface endpoint of the VPC. */
 export interface EndpointFacts {

@@ -54,8 +54,14 @@ export function deploymentFacts(relaybox: Relaybox, props: RelayboxProps): Deplo
       otherConnections: database.otherConnections,
       credentials: database.credentials,
     },
-    network: networkFacts(relaybox.network, props.egress),
+    network: networkFacts(relaybox.network, props.egress, functionsOfUsers(relaybox)),
   };
+}
+
+/** Those that may stand in subnets of their own. */
+function functionsOfUsers(relaybox: Relaybox): lambda.IFunction[] {
+  const { ingests, handlers, consumers, producers } = relaybox;
+  return [...ingests, ...handlers, ...consumers, ...producers].map((each) => each.function);
 }
 
 function functionsOf(relaybox: Relaybox): FunctionFacts[] {

@@ -1,24 +1,42 @@
+import { Token } from 'aws-cdk-lib';
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
-import type { AwsService, EndpointFacts, NetworkFacts } from '../checks/facts.ts';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
+import type { AwsService, EndpointFacts, NetworkFacts, RouteFacts } from '../checks/facts.ts';
 import type { Network } from './network.ts';
 
 const SERVICES: readonly AwsService[] = ['sqs', 'events', 'secretsmanager'];
 
 /** What is known of the way from the functions to AWS's services. */
-export function networkFacts(network: Network, egress: 'provided' | undefined): NetworkFacts {
+export function networkFacts(
+  { vpc, vpcSubnets }: Network,
+  egress: 'provided' | undefined,
+  functions: readonly lambda.IFunction[],
+): NetworkFacts {
   if (egress === 'provided') return { kind: 'provided' };
-  const { vpc, vpcSubnets } = network;
   if (vpc === undefined) return { kind: 'public' };
-  return { kind: 'vpc', id: vpc.node.path, route: routeOf(vpc, vpcSubnets), endpoints: endpointsOf(vpc) };
+  const route = vpc instanceof ec2.Vpc ? routeOf(vpc.selectSubnets(vpcSubnets).subnets) : undefined;
+  const elsewhere = functions.flatMap((fn) => {
+    const subnets = vpc instanceof ec2.Vpc ? subnetsOf(fn, vpc) : [];
+    const own = { function: fn.node.path, route: routeOf(subnets) };
+    return subnets.length === 0 || own.route === route ? [] : [own];
+  });
+  return { kind: 'vpc', id: vpc.node.path, route, elsewhere, endpoints: endpointsOf(vpc) };
 }
 
-/** The default route of the functions' subnets, where this app makes it. */
-function routeOf(
-  vpc: ec2.IVpc,
-  selection: ec2.SubnetSelection | undefined,
-): 'nat' | 'none' | 'internet-gateway' | undefined {
-  if (!(vpc instanceof ec2.Vpc)) return undefined;
-  const routes = vpc.selectSubnets(selection).subnets.map((subnet) => {
+/** A function's subnets, as far as they are this VPC's. */
+function subnetsOf(fn: lambda.IFunction, vpc: ec2.Vpc): ec2.ISubnet[] {
+  const resource = fn.node.defaultChild;
+  if (!(resource instanceof lambda.CfnFunction)) return [];
+  const { vpcConfig } = resource;
+  if (vpcConfig === undefined || Token.isUnresolved(vpcConfig) || !('subnetIds' in vpcConfig)) return [];
+  const ids = vpcConfig.subnetIds ?? [];
+  const all = [...vpc.privateSubnets, ...vpc.isolatedSubnets, ...vpc.publicSubnets];
+  return all.filter(({ subnetId }) => ids.includes(subnetId));
+}
+
+/** The default route of some subnets, where this app makes it. */
+function routeOf(subnets: readonly ec2.ISubnet[]): RouteFacts {
+  const routes = subnets.map((subnet) => {
     const all = subnet.node.findAll().filter((child) => child instanceof ec2.CfnRoute);
     const first = all.find((route) => route.destinationCidrBlock === '0.0.0.0/0');
     if (first === undefined) return 'none';

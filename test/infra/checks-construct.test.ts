@@ -110,6 +110,34 @@ describe('each check fails the synth through the construct', () => {
     expect(saidOf(parts)).toBe('');
   });
 
+  test('egress, of a function that stands in subnets of its own', () => {
+    const parts = part();
+    const vpc = new ec2.Vpc(parts.stack, 'Mixed', {
+      natGateways: 1,
+      subnetConfiguration: [
+        { name: 'public', subnetType: ec2.SubnetType.PUBLIC },
+        { name: 'private', subnetType: ec2.SubnetType.PRIVATE_WITH_EGRESS },
+        { name: 'isolated', subnetType: ec2.SubnetType.PRIVATE_ISOLATED },
+      ],
+    });
+    const inSubnets = (id: string, subnetType: ec2.SubnetType) =>
+      new lambda.Function(parts.stack, id, {
+        code: inline,
+        handler: 'index.handler',
+        runtime: lambda.Runtime.NODEJS_24_X,
+        vpc: vpc as ec2.IVpc,
+        vpcSubnets: { subnetType },
+      });
+    const relaybox = relayboxIn(parts, { vpc: vpc as ec2.IVpc });
+    const limits = { maxConcurrency: 1, connections: 1 };
+    relaybox.grantProduce(inSubnets('Inside', ec2.SubnetType.PRIVATE_WITH_EGRESS), limits);
+    relaybox.grantProduce(inSubnets('Isolated', ec2.SubnetType.PRIVATE_ISOLATED), limits);
+    const said = saidOf(parts);
+    expect(said).toContain('FAIL egress · App/Isolated');
+    expect(said).not.toContain('egress · App/Inside');
+    expect(said).not.toContain('egress · App/Mixed');
+  });
+
   test('dead-letter-queue', () => {
     const parts = part();
     const incoming = queue(parts, { fifo: true });

@@ -49,7 +49,7 @@ describe('one list', () => {
           queue: queue({ retentionSeconds: undefined, deadLetterQueue: undefined, encryption: undefined }),
         }),
       ],
-      network: { kind: 'vpc', id: 'App/Vpc', route: undefined, endpoints: undefined },
+      network: { kind: 'vpc', id: 'App/Vpc', route: undefined, elsewhere: [], endpoints: undefined },
       database: { id: 'Db', maxConnections: undefined, otherConnections: 0, credentials: 'secret' },
     });
     const open = [...checkDeployment(nothing), ...checkDeployment(troubled)].filter(

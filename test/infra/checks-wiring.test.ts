@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { DeploymentFacts } from '../../infra/checks/index.ts';
+import { checkDeployment, type DeploymentFacts } from '../../infra/checks/index.ts';
 import { findingOf, messageOf } from './finding-of.ts';
 import { deadLetterQueue, healthy, inbox, queue, source } from './healthy.ts';
 
 type Vpc = Extract<DeploymentFacts['network'], { kind: 'vpc' }>;
-const vpc: Vpc = { kind: 'vpc', id: 'App/Vpc', route: 'none', endpoints: [] };
+const vpc: Vpc = { kind: 'vpc', id: 'App/Vpc', route: 'none', elsewhere: [], endpoints: [] };
 
 /** Without a bus and with IAM, only SQS is needed. */
 function onlySqs(network: DeploymentFacts['network']): DeploymentFacts {
@@ -28,8 +28,7 @@ describe('functions reach the services that they call', () => {
     `);
   });
 
-  test('each service that is needed is looked at, and no other', async () => {
-    const { checkDeployment } = await import('../../infra/checks/index.ts');
+  test('each service that is needed is looked at, and no other', () => {
     const missing = (facts: DeploymentFacts) =>
       checkDeployment(facts).filter(({ check, answer }) => check === 'egress' && answer === 'fail');
     expect(missing(healthy({ network: vpc })).map(({ message }) => message.split(' (')[0])).toEqual([
@@ -55,6 +54,18 @@ describe('functions reach the services that they call', () => {
     const found = egress({ endpoints: [{ service: 'sqs', privateDns: false }] });
     expect([found.answer, found.fix]).toEqual(['fail', expect.stringContaining('privateDnsEnabled: true')]);
     expect(egress({ endpoints: [{ service: 'sqs', privateDns: undefined }] }).answer).toBe('unknown');
+  });
+
+  test('a function in subnets of its own is looked at from there, for what it calls itself', () => {
+    const elsewhere = [{ function: 'App/PlaceOrder', route: 'none' as const }];
+    const facts = healthy({ network: { ...vpc, route: 'nat', elsewhere } });
+    const found = checkDeployment(facts).filter(
+      ({ check, answer }) => check === 'egress' && answer === 'fail',
+    );
+    expect(found.map(({ subject, message }) => [subject, message.split(' (')[0]])).toEqual([
+      ['App/PlaceOrder', 'SQS'],
+      ['App/PlaceOrder', 'Secrets Manager'],
+    ]);
   });
 
   test("an imported VPC is unknown, and egress: 'provided' supplies the fact", () => {

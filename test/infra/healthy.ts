@@ -129,6 +129,7 @@ export function healthy(over: Partial<DeploymentFacts> = {}): DeploymentFacts {
       kind: 'vpc',
       id: 'App/Vpc',
       route: 'none',
+      elsewhere: [],
       endpoints: [
         { service: 'sqs', privateDns: true },
         { service: 'events', privateDns: true },
