@@ -26,8 +26,8 @@ export async function bySelection(
       limit,
       after,
     });
-    const decided = await decide[lane.box](page.messages.map(({ id }) => id));
-    return { ...decided, next: page.next };
+    const ids = page.messages.map(({ id }) => id);
+    return { ...inOrder(ids, await decide[lane.box](ids)), next: page.next };
   }
   const outbox = await decide.outbox(select.ids);
   const inbox = await decide.inbox(select.ids);
@@ -37,5 +37,15 @@ export async function bySelection(
   const missing = select.ids
     .filter((id) => !seen.has(id))
     .map((id) => ({ id, reason: 'there is no such message, in the outbox or the inbox' }));
-  return { changed, refused: [...refused, ...missing], next: null };
+  return { ...inOrder(select.ids, { changed, refused: [...refused, ...missing] }), next: null };
+}
+
+/** A database finds rows in any order; a person reads the answer in the order of the question. */
+function inOrder(ids: readonly string[], { changed, refused }: Fates): Fates {
+  const places = new Map(ids.map((id, place) => [id, place]));
+  const place = ({ id }: { readonly id: string }): number => places.get(id) ?? ids.length;
+  return {
+    changed: changed.toSorted((one, other) => place(one) - place(other)),
+    refused: refused.toSorted((one, other) => place(one) - place(other)),
+  };
 }
