@@ -89,7 +89,7 @@ async function inspect(db: EngineDatabase, id: string): Promise<OutboxRowView | 
     {
       postgres: `SELECT xmin || '/' || ctid AS version FROM ${db.tables.outbox} WHERE id = $1`,
       // There is no version of a row here: what any of our writes would change stands for it.
-      sqlserver: `SELECT BINARY_CHECKSUM([State], [Held], [RetryCount], [NextAttemptAtUtc], [ProcessedAtUtc], [LockedUntilUtc]) AS [version]
+      sqlserver: `SELECT CONCAT([State], N'/', [Held], N'/', [RetryCount], N'/', [NextAttemptAtUtc], N'/', [ProcessedAtUtc], N'/', [LockedUntilUtc]) AS [version]
         FROM ${db.tables.outbox} WHERE [Id] = @p1`,
     },
     [id],

@@ -19,8 +19,12 @@ export interface RelayWorld {
   queue(destination: string, options?: QueueOptions): Promise<LocalQueue>;
   /** Maps a destination to a publisher of the test's own. */
   destination(name: string, publisher: Publisher): void;
-  /** A relay with connections of its own, as another function instance would have. */
-  relay(options?: Partial<RelayOptions>, telemetry?: Telemetry): WorldRelay;
+  /** A relay with connections of its own, as another function instance would have; `over` is put over its store. */
+  relay(
+    options?: Partial<RelayOptions>,
+    telemetry?: Telemetry,
+    over?: (store: OutboxStore) => OutboxStore,
+  ): WorldRelay;
   /** Counts of outbox rows by state. */
   states(): Promise<Record<number, number>>;
   stop(): Promise<void>;
@@ -73,8 +77,8 @@ export async function createRelayWorld(): Promise<RelayWorld> {
     destination(name, publisher) {
       destinations.set(name, publisher);
     },
-    relay(options = {}, telemetry = silent) {
-      const { outbox: store } = db.instance();
+    relay(options = {}, telemetry = silent, over = (store) => store) {
+      const store = over(db.instance().outbox);
       const stopping = new AbortController();
       return {
         store,
@@ -91,11 +95,11 @@ export async function createRelayWorld(): Promise<RelayWorld> {
       };
     },
     async states() {
-      const states: Record<number, number> = {};
-      for (const { state } of await db.rows('outbox', {}, { columns: ['state'] })) {
-        states[Number(state)] = (states[Number(state)] ?? 0) + 1;
-      }
-      return states;
+      const rows = await db.sql({
+        postgres: `SELECT state, count(*) AS count FROM ${db.tables.outbox} GROUP BY state`,
+        sqlserver: `SELECT [State] AS [state], COUNT(*) AS [count] FROM ${db.tables.outbox} GROUP BY [State]`,
+      });
+      return Object.fromEntries(rows.map(({ state, count }) => [Number(state), Number(count)]));
     },
     async stop() {
       await gate.stop();
