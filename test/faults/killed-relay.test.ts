@@ -2,7 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createRelayWorld, quick, type RelayWorld, until } from '../support/relay-world.ts';
+import { createRelayWorld, quick, type RelayWorld } from '../support/engine/relay-world.ts';
+import { above, not, secondsFromNow } from '../support/engine/values.ts';
+import { until } from '../support/until.ts';
 
 let world: RelayWorld;
 const children: ChildProcess[] = [];
@@ -17,8 +19,9 @@ afterEach(async () => {
 function startRelay(...args: string[]): ChildProcess {
   const child = fork(
     fileURLToPath(new URL('children/relay.ts', import.meta.url)),
-    [world.url, world.gate.url, ...args],
+    [world.gate.url, ...args],
     {
+      env: { ...process.env, RELAYBOX_DATABASE_URL: world.db.url },
       execPath: process.execPath,
       execArgv: [],
       stdio: 'inherit',
@@ -32,7 +35,7 @@ describe('a relay killed with its buckets leased', () => {
   it('the messages in other buckets go at once, those in its own within the lease, and none is lost', async () => {
     const leaseMs = 4_000;
     const queue = await world.queue('orders');
-    await world.add(
+    await world.db.add(
       Array.from({ length: 640 }, (_, n) => ({
         destination: 'orders',
         messageType: 'order.placed',
@@ -55,20 +58,16 @@ describe('a relay killed with its buckets leased', () => {
     await once(victim, 'exit');
     lift();
     const killed = Date.now();
-    const { rows: leased } = await world.pool.query(
-      'SELECT bucket FROM outbox_leases WHERE locked_until_utc > clock_timestamp()',
-    );
+    const { db } = world;
+    const leased = await db.rows('leases', { locked_until_utc: above(secondsFromNow(0)) });
     expect(leased.length).toBeGreaterThan(0);
-    const buckets = leased.map((row) => row['bucket']);
-    const inOther = `SELECT count(*)::int AS left FROM outbox_messages WHERE state = 0 AND NOT ${world.tables.bucket} = ANY ($1::int[])`;
+    const buckets = leased.map(({ bucket }) => Number(bucket));
+    const inOthers = async (): Promise<number> =>
+      (await db.count('outbox', { state: 0 })) - (await db.count('outbox', { state: 0, bucket: buckets }));
 
     const relay = world.relay(quick);
     const running = relay.run(15_000);
-    await until(
-      async () => (await world.pool.query(inOther, [buckets])).rows[0].left,
-      (left) => left === 0,
-      3_000,
-    );
+    await until(inOthers, (left) => left === 0, 3_000);
     expect(Date.now() - killed).toBeLessThan(leaseMs);
     expect((await world.states())[0]).toBeGreaterThan(0);
     await until(
@@ -83,7 +82,7 @@ describe('a relay killed with its buckets leased', () => {
 
   it('killed between publish and settle, it makes a duplicate, never a loss', async () => {
     const queue = await world.queue('orders');
-    await world.add([{ destination: 'orders', messageType: 'order.placed', payload: { n: 1 } }]);
+    await world.db.add([{ destination: 'orders', messageType: 'order.placed', payload: { n: 1 } }]);
     const never = new Promise<'go on'>(() => undefined);
     const lift = world.gate.inject({ fault: { kind: 'hold', when: 'after', until: () => never } });
     const victim = startRelay(queue.url, '1000');
@@ -104,7 +103,6 @@ describe('a relay killed with its buckets leased', () => {
     relay.abort();
     await running;
     expect(await world.sqs.bodies(queue)).toEqual(['{"n":1}', '{"n":1}']);
-    const { rows } = await world.pool.query('SELECT retry_count FROM outbox_messages');
-    expect(rows[0].retry_count).toBe(0);
+    expect(await world.db.count('outbox', { retry_count: not(0) })).toBe(0);
   }, 30_000);
 });
