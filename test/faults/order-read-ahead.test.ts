@@ -1,13 +1,11 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { Deadline } from '../../shared/delivery/deadline.ts';
 import { silent } from '../../shared/delivery/telemetry.ts';
 import type { OutgoingMessage } from '../../shared/message/message.ts';
-import { runRelay } from '../../shared/outbox/relay.ts';
-import { relayDefaults } from '../../shared/outbox/relay-options.ts';
 import type { Publisher } from '../../shared/publish/publisher.ts';
 import type { OutboxStore } from '../../shared/store/outbox-store.ts';
-import { postgresOutbox } from '../../shared/store/postgres/producer.ts';
-import { createRelayWorld, quick, type RelayWorld, until } from '../support/relay-world.ts';
+import { keysByBucket } from '../support/engine/outbox-harness.ts';
+import { createRelayWorld, quick, type RelayWorld } from '../support/engine/relay-world.ts';
+import { until } from '../support/until.ts';
 
 let world: RelayWorld;
 beforeEach(async () => {
@@ -23,7 +21,7 @@ it("a read that is slow does not pass a key's freed follower: its new message wa
     payload: n,
     partitionKey,
   });
-  await world.add([message(key, 1), message(key, 2)]);
+  await world.db.add([message(key, 1), message(key, 2)]);
 
   const sent: string[] = [];
   let failing = true;
@@ -39,34 +37,26 @@ it("a read that is slow does not pass a key's freed follower: its new message wa
     },
     classify: (error) => ({ kind: 'failed', reason: String(error) }),
   };
-  const { store } = world.relay();
-  const run = (over: OutboxStore) =>
-    runRelay({
-      store: over,
-      destinations: new Map([['orders', publisher as Publisher]]),
-      deadline: Deadline.in(10_000),
-      signal: new AbortController().signal,
-      telemetry: silent,
-      options: { ...relayDefaults, ...quick, mode: 'scheduled' },
-    });
+  world.destination('orders', publisher as Publisher);
+  const scheduled = { ...quick, mode: 'scheduled' } as const;
 
   // The head fails and waits; a read meets its follower, which is set held.
-  await run(store);
+  await world.relay(scheduled).run(10_000);
   await until(
-    () => world.pool.query("SELECT held FROM outbox_messages WHERE payload = '2'"),
-    ({ rows }) => rows[0]?.held === true,
+    () => world.db.count('outbox', { payload: '2', held: true }),
+    (held) => held === 1,
   );
   failing = false;
   // A message of the other key moves the bucket's cursor past the follower…
-  await world.add([message(other, 1)]);
+  await world.db.add([message(other, 1)]);
   // …and while the head is on the wire, the key's third message is committed.
   onFirst = async () => {
     onFirst = async () => undefined;
-    await world.add([message(key, 3)]);
+    await world.db.add([message(key, 3)]);
   };
   await new Promise((resolve) => setTimeout(resolve, 300));
-  await run(withSlowReadAhead(store));
-  await run(store);
+  await world.relay(scheduled, silent, withSlowReadAhead).run(10_000);
+  await world.relay(scheduled).run(10_000);
   expect(sent).toEqual(['1', '2', '3']);
 });
 
@@ -79,10 +69,9 @@ it('a message that commits late is not passed by the next one of its key, though
     partitionKey,
   });
   const sent: string[] = [];
-  const late = await world.pool.connect();
-  await late.query('BEGIN');
-  await postgresOutbox().add(late, message(key, 1));
-  await world.add([1, 2, 3].map((n) => message(other, n)));
+  const late = await world.db.begin();
+  await late.add([message(key, 1)]);
+  await world.db.add([1, 2, 3].map((n) => message(other, n)));
   world.destination('orders', {
     limits: { entries: 10, callBytes: 1e6, ordered: true },
     prepare: (entry) => ({ entry, bytes: 100 }),
@@ -91,9 +80,8 @@ it('a message that commits late is not passed by the next one of its key, though
         if (entry.partitionKey === key) sent.push(entry.payload);
         else if (entry.payload === '1') {
           // The key's writers serialise: its second message is added once the first has committed.
-          await late.query('COMMIT');
-          late.release();
-          await world.add([message(key, 2)]);
+          await late.commit();
+          await world.db.add([message(key, 2)]);
         }
       }
       return entries.map(() => ({ kind: 'published' }));
@@ -135,9 +123,8 @@ function withSlowReadAhead(store: OutboxStore): OutboxStore {
 }
 
 async function twoKeysOfOneBucket(): Promise<[string, string]> {
-  const { rows } = await world.pool.query(
-    `SELECT array_agg(key) AS keys FROM (SELECT 'k' || n AS key, hashtextextended('k' || n, 0) & 63 AS bucket FROM generate_series(1, 200) AS n) AS k
-     GROUP BY bucket HAVING count(*) > 1 LIMIT 1`,
-  );
-  return rows[0].keys.slice(0, 2);
+  for (const [key, other] of (await keysByBucket(world.db, 'k', 200)).values()) {
+    if (key !== undefined && other !== undefined) return [key, other];
+  }
+  throw new Error('of 200 keys no two are in one of 64 buckets');
 }
