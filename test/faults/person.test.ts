@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createRelayWorld, quick, type RelayWorld, until } from '../support/relay-world.ts';
+import { operate } from '../../shared/operations/operate.ts';
+import { createRelayWorld, quick, type RelayWorld } from '../support/engine/relay-world.ts';
+import { secondsFromNow } from '../support/engine/values.ts';
+import { until } from '../support/until.ts';
 
 let world: RelayWorld;
 beforeEach(async () => {
@@ -31,15 +34,17 @@ function holdFirstCall() {
 describe("a person's word", () => {
   it('a pause that is set while a batch is on the wire holds, though the batch succeeds', async () => {
     const queue = await world.queue('orders');
-    await world.add(Array.from({ length: 30 }, (_, n) => message(n)));
+    await world.db.add(Array.from({ length: 30 }, (_, n) => message(n)));
     const wire = holdFirstCall();
     const relay = world.relay({ ...quick, batchSize: 10, parallelism: 1 });
     const running = relay.run(15_000);
     await wire.held;
-    await world.pool.query(
-      `INSERT INTO outbox_lanes (destination, paused_at_utc, paused_by, paused_reason) VALUES ('orders', now(), 'ann', 'deploy')
-       ON CONFLICT (destination) DO UPDATE SET paused_at_utc = now(), paused_by = 'ann', paused_reason = 'deploy'`,
-    );
+    await operate(world.db.operations, {
+      command: 'pause',
+      destination: 'orders',
+      by: 'ann',
+      reason: 'deploy',
+    });
     wire.letGo();
     await until(
       () => world.states(),
@@ -51,8 +56,10 @@ describe("a person's word", () => {
     expect(afterPause).toBeLessThanOrEqual(20);
     await new Promise((resolve) => setTimeout(resolve, 500));
     expect((await world.states())[2]).toBe(afterPause);
-    const [lane] = (await world.pool.query('SELECT paused_by, paused_reason FROM outbox_lanes')).rows;
-    expect(lane).toEqual({ paused_by: 'ann', paused_reason: 'deploy' });
+    const columns = ['paused_by', 'paused_reason'] as const;
+    expect(await world.db.rows('lanes', {}, { columns })).toEqual([
+      { paused_by: 'ann', paused_reason: 'deploy' },
+    ]);
     relay.abort();
     await running;
     expect((await world.sqs.depth(queue)).ready).toBe(afterPause);
@@ -60,7 +67,7 @@ describe("a person's word", () => {
 
   it('a discard of a message on the wire is not undone by the settle on its way', async () => {
     await world.queue('orders');
-    const [id] = await world.add([message(1)]);
+    const [id] = await world.db.add([message(1)]);
     const wire = holdFirstCall();
     const relay = world.relay({ ...quick, leaseMs: 600 });
     const running = relay.run(10_000);
@@ -73,15 +80,13 @@ describe("a person's word", () => {
       (taken) => taken !== undefined,
     );
     expect(lease?.token).not.toBe(randomUUID());
-    await world.pool.query(
-      "UPDATE outbox_messages SET state = 4, processed_at_utc = now(), last_error = 'by ann' WHERE id = $1 AND state = 0",
-      [id],
-    );
+    const discarded = { state: 4, processed_at_utc: secondsFromNow(0), last_error: 'by ann' };
+    await world.db.update('outbox', discarded, { id: id as string, state: 0 });
     wire.letGo();
     await new Promise((resolve) => setTimeout(resolve, 500));
     relay.abort();
     await running;
-    const { rows } = await world.pool.query('SELECT state, last_error FROM outbox_messages');
-    expect(rows).toEqual([{ state: 4, last_error: 'by ann' }]);
+    const columns = ['state', 'last_error'] as const;
+    expect(await world.db.rows('outbox', {}, { columns })).toEqual([{ state: 4, last_error: 'by ann' }]);
   }, 30_000);
 });
