@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createRelayWorld, quick, type RelayWorld, until } from '../support/relay-world.ts';
+import { createRelayWorld, quick, type RelayWorld } from '../support/engine/relay-world.ts';
+import { until } from '../support/until.ts';
 
 let world: RelayWorld;
 beforeEach(async () => {
@@ -22,7 +23,7 @@ describe('a message that makes the broker answer 500 each time', () => {
       match: (request) => request.body.includes('poison'),
     });
     const good = Array.from({ length: 25 }, (_, n) => message({ n }));
-    const [poison] = await world.add([message('poison', { maxRetries: 2 }), ...good]);
+    const [poison] = await world.db.add([message('poison', { maxRetries: 2 }), ...good]);
     const relay = world.relay(quick);
     const running = relay.run(25_000);
     await until(
@@ -30,14 +31,11 @@ describe('a message that makes the broker answer 500 each time', () => {
       (states) => states[2] === 25,
     );
     // It has to be proved guilty at each retry: others must come by.
-    const more = setInterval(() => void world.add([message('more')]).catch(() => undefined), 100);
+    const more = setInterval(() => void world.db.add([message('more')]).catch(() => undefined), 100);
     try {
       await until(
-        () =>
-          world.pool.query('SELECT state, last_error, retry_count FROM outbox_messages WHERE id = $1', [
-            poison,
-          ]),
-        ({ rows }) => rows[0]?.state === 3,
+        () => world.db.count('outbox', { id: poison as string, state: 3 }),
+        (failed) => failed === 1,
         20_000,
       );
     } finally {
@@ -49,7 +47,7 @@ describe('a message that makes the broker answer 500 each time', () => {
     );
     relay.abort();
     await running;
-    const [lane] = (await world.pool.query('SELECT failures, open_until_utc FROM outbox_lanes')).rows;
+    const [lane] = await world.db.rows('lanes');
     expect(lane?.failures ?? 0).toBe(0);
     expect(lane?.open_until_utc ?? null).toBeNull();
     const bodies = await world.sqs.bodies(queue);
@@ -60,23 +58,22 @@ describe('a message that makes the broker answer 500 each time', () => {
   it('alone in its lane, it is not charged: nothing proves that it is not the broker', async () => {
     await world.queue('orders');
     world.gate.inject({ fault: { kind: 'status', status: 500 } });
-    const [id] = await world.add([message('poison', { maxRetries: 0 })]);
+    const [id] = await world.db.add([message('poison', { maxRetries: 0 })]);
     await world.relay(quick).run(2_000);
-    const { rows } = await world.pool.query('SELECT state, retry_count FROM outbox_messages WHERE id = $1', [
-      id,
-    ]);
-    expect(rows[0]).toEqual({ state: 0, retry_count: 0 });
+    const columns = ['state', 'retry_count'] as const;
+    const rows = await world.db.rows('outbox', { id: id as string }, { columns });
+    expect(rows).toEqual([{ state: 0, retry_count: 0 }]);
   });
 });
 
 describe('no hostage', () => {
   it('a destination that nothing maps waits, visibly, and costs the others nothing', async () => {
     await world.queue('orders');
-    await world.add([{ ...message(1), destination: 'nowhere' }, message(2)]);
+    await world.db.add([{ ...message(1), destination: 'nowhere' }, message(2)]);
     await world.relay({ ...quick, mode: 'scheduled' }).run(5_000);
     expect(await world.states()).toEqual({ 0: 1, 2: 1 });
-    const [lane] = (await world.pool.query("SELECT * FROM outbox_lanes WHERE destination = 'nowhere'")).rows;
-    expect(lane.last_error).toContain('nowhere');
+    const [lane] = await world.db.rows('lanes', { destination: 'nowhere' });
+    expect(lane?.last_error).toContain('nowhere');
     // Once it is mapped, the next probe finds it so.
     const queue = await world.queue('nowhere');
     const relay = world.relay(quick);
@@ -91,21 +88,19 @@ describe('no hostage', () => {
 
   it('what another program wrote too large for the transport ends Failed, and its batch goes', async () => {
     await world.queue('orders');
-    const ids = await world.add([message(1), message(2), message(3)]);
-    await world.pool.query("UPDATE outbox_messages SET payload = repeat('x', 1100000) WHERE id = $1", [
-      ids[1],
-    ]);
+    const ids = await world.db.add([message(1), message(2), message(3)]);
+    await world.db.update('outbox', { payload: 'x'.repeat(1_100_000) }, { id: ids[1] as string });
     await world.relay({ ...quick, mode: 'scheduled' }).run(5_000);
     expect(await world.states()).toEqual({ 2: 2, 3: 1 });
-    const { rows } = await world.pool.query('SELECT last_error FROM outbox_messages WHERE state = 3');
-    expect(rows[0].last_error).toMatch(/1,?048,?576/);
+    const [failed] = await world.db.rows('outbox', { state: 3 });
+    expect(failed?.last_error).toMatch(/1,?048,?576/);
   });
 
   it('a dead destination does not hold up a living one', async () => {
     const alive = await world.queue('alive');
     await world.queue('dead');
     world.gate.inject({ fault: { kind: 'reset' }, match: (request) => request.body.includes('/dead') });
-    await world.add([
+    await world.db.add([
       ...Array.from({ length: 500 }, (_, n) => ({ ...message(n), destination: 'dead' })),
       ...Array.from({ length: 20 }, (_, n) => ({ ...message(n), destination: 'alive' })),
     ]);
