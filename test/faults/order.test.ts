@@ -3,13 +3,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LocalQueue } from '../../local/sqs.ts';
 import { toRecord } from '../../local/triggers/queue.ts';
 import { Deadline } from '../../shared/delivery/deadline.ts';
+import { silent } from '../../shared/delivery/telemetry.ts';
 import { handleDue } from '../../shared/inbox/handling.ts';
 import { ingest } from '../../shared/inbox/ingest.ts';
 import type { SqsRecord } from '../../shared/message/envelope/read.ts';
 import { sqsClient } from '../../shared/publish/sqs.ts';
-import { connect } from '../../shared/store/postgres/connections.ts';
-import { postgresInboxStore } from '../../shared/store/postgres/inbox-store.ts';
-import { createRelayWorld, quick, type RelayWorld, until } from '../support/relay-world.ts';
+import { createRelayWorld, quick, type RelayWorld } from '../support/engine/relay-world.ts';
+import { above, secondsFromNow } from '../support/engine/values.ts';
+import { until } from '../support/until.ts';
+import { LeaseAudit } from './lease-audit.ts';
 
 const MESSAGES = 20_000;
 const KEYS = 200;
@@ -26,8 +28,10 @@ describe("two applications' transactions and three relays at once, one in twenty
     const standard = await world.queue('standard');
     let sends = 0;
     world.gate.inject({ fault: { kind: 'status', status: 500 }, match: () => ++sends % 20 === 0 });
-    const takenTooEarly = await auditLeases(world);
-    const relays = [1, 2, 3].map(() => world.relay({ ...quick, batchSize: 100 }));
+    const audit = new LeaseAudit();
+    const relays = [1, 2, 3].map(() =>
+      world.relay({ ...quick, batchSize: 100 }, silent, (store) => audit.watch(store)),
+    );
     const running = relays.map((relay) => relay.run(120_000));
     await Promise.all([produce(world, 0), produce(world, 1)]);
     await until(
@@ -37,19 +41,13 @@ describe("two applications' transactions and three relays at once, one in twenty
     );
     for (const relay of relays) relay.abort();
     await Promise.all(running);
-    expect(await takenTooEarly()).toEqual([]);
+    expect(audit.leases).toBeGreaterThan(0);
+    expect(audit.overlaps()).toEqual([]);
     expect(await world.states()).toEqual({ 2: MESSAGES });
-    const { rows: held } = await world.pool.query(
-      'SELECT count(*)::int AS n FROM outbox_leases WHERE locked_until_utc > clock_timestamp()',
-    );
-    expect(held[0].n).toBe(0);
+    expect(await world.db.count('leases', { locked_until_utc: above(secondsFromNow(0)) })).toBe(0);
 
     for (const queue of [fifo, standard]) {
-      const byKey = new Map<string, number[]>();
-      for (const body of await world.sqs.bodies(queue)) {
-        const { key, n } = JSON.parse(body) as { key: string; n: number };
-        byKey.set(key, [...(byKey.get(key) ?? []), n]);
-      }
+      const byKey = numbersByKey(await world.sqs.bodies(queue));
       expect([...byKey.values()].flatMap((list) => [...new Set(list)])).toHaveLength(MESSAGES / 2);
       for (const list of byKey.values()) {
         // A repeat after a lost answer is allowed on a standard queue; a later message before an earlier one's first arrival never is.
@@ -63,9 +61,8 @@ describe("two applications' transactions and three relays at once, one in twenty
 
 /** Takes the FIFO queue's messages in, and handles them by two functions at once, one in twenty attempts failing. */
 async function handleFifo(world: RelayWorld, queue: LocalQueue): Promise<void> {
-  await world.pool.query('CREATE TABLE effects (place bigserial, key text, n int)');
-  const database = connect({ url: world.url }, { max: 12 });
-  const store = postgresInboxStore(database, world.tables);
+  const { db } = world;
+  const { inbox: store } = db.instance({ max: 12 });
   let attempts = 0;
   let taken = 0;
   const handle = () =>
@@ -77,18 +74,14 @@ async function handleFifo(world: RelayWorld, queue: LocalQueue): Promise<void> {
       batchSize: 100,
       bind: (transaction) => ({ tx: transaction.tx, outbox: undefined }),
       handler: async (message, { tx }) => {
-        const { key, n } = message.payload as { key: string; n: number };
-        await tx.query('INSERT INTO effects (key, n) VALUES ($1, $2)', [key, n]);
+        await db.effects.write(tx, JSON.stringify(message.payload));
         if (++attempts % 20 === 0) throw new Error('one in twenty');
       },
     });
   const work = async () => {
     do await handle();
-    while (taken < MESSAGES / 2 || (await left()) > 0);
+    while (taken < MESSAGES / 2 || (await db.count('inbox', { processed_at_utc: null })) > 0);
   };
-  const left = async () =>
-    (await world.pool.query('SELECT count(*)::int AS n FROM inbox_messages WHERE processed_at_utc IS NULL'))
-      .rows[0].n;
   const take = async () => {
     taken = await drainQueue(queue, async (records) => {
       const { batchItemFailures } = await ingest(records, { store, source: 'test', consumer: '' });
@@ -96,19 +89,17 @@ async function handleFifo(world: RelayWorld, queue: LocalQueue): Promise<void> {
     });
   };
   await Promise.all([take(), work(), work()]);
-  await database.end();
-  const { rows } = await world.pool.query(
-    'SELECT key, array_agg(n ORDER BY place) AS ns FROM effects GROUP BY key',
-  );
-  expect(rows).toHaveLength(KEYS);
+  const byKey = numbersByKey(await db.effects.all());
+  expect(byKey.size).toBe(KEYS);
   // Exactly once and in order, though one attempt in twenty wrote its effect and then failed.
-  for (const { ns } of rows) expect(ns).toEqual(Array.from({ length: ns.length }, (_, i) => 2 * (i + 1)));
-  expect(rows.flatMap(({ ns }) => ns)).toHaveLength(MESSAGES / 2);
+  for (const ns of byKey.values()) {
+    expect(ns).toEqual(Array.from({ length: ns.length }, (_, i) => 2 * (i + 1)));
+  }
+  expect([...byKey.values()].flat()).toHaveLength(MESSAGES / 2);
   expect(attempts).toBeGreaterThan(MESSAGES / 2);
-  const { rows: states } = await world.pool.query('SELECT DISTINCT state FROM inbox_messages');
-  expect(states).toEqual([{ state: 2 }]);
-  const { rows: keys } = await world.pool.query('SELECT count(*)::int AS n FROM inbox_keys');
-  expect(keys[0].n).toBe(0);
+  expect(await db.count('inbox')).toBe(MESSAGES / 2);
+  expect(await db.count('inbox', { state: 2 })).toBe(MESSAGES / 2);
+  expect(await db.count('keys')).toBe(0);
 }
 
 /** Receives until the queue is empty, deleting what was taken in; answers how many. */
@@ -146,7 +137,7 @@ async function produce(world: RelayWorld, app: number): Promise<void> {
   const perApp = MESSAGES / 2;
   const counters = new Map<string, number>();
   for (let made = 0; made < perApp; made += 50) {
-    await world.add(
+    await world.db.add(
       Array.from({ length: 50 }, (_, i) => {
         const key = `key-${app}-${(made + i) % (KEYS / 2)}`;
         const n = (counters.get(key) ?? 0) + 1;
@@ -162,19 +153,14 @@ async function produce(world: RelayWorld, app: number): Promise<void> {
   }
 }
 
-/** Has the database itself note every taking of a bucket whose lease still ran. */
-async function auditLeases(world: RelayWorld): Promise<() => Promise<unknown[]>> {
-  await world.pool.query(`
-    CREATE TABLE taken_too_early (destination text, bucket int, old_token uuid, new_token uuid);
-    CREATE FUNCTION note_takings() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      IF NEW.lock_token IS DISTINCT FROM OLD.lock_token AND NEW.lock_token IS NOT NULL
-         AND OLD.locked_until_utc > clock_timestamp() THEN
-        INSERT INTO taken_too_early VALUES (OLD.destination, OLD.bucket, OLD.lock_token, NEW.lock_token);
-      END IF;
-      RETURN NEW;
-    END $$;
-    CREATE TRIGGER note_takings BEFORE UPDATE ON outbox_leases FOR EACH ROW EXECUTE FUNCTION note_takings();
-  `);
-  return async () => (await world.pool.query('SELECT * FROM taken_too_early')).rows;
+/** The numbers of each key's messages, in the order of the payloads. */
+function numbersByKey(payloads: readonly string[]): ReadonlyMap<string, readonly number[]> {
+  const byKey = new Map<string, number[]>();
+  for (const payload of payloads) {
+    const { key, n } = JSON.parse(payload) as { key: string; n: number };
+    const numbers = byKey.get(key);
+    if (numbers) numbers.push(n);
+    else byKey.set(key, [n]);
+  }
+  return byKey;
 }

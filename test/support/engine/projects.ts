@@ -7,6 +7,13 @@ const server = process.env['RELAYBOX_SQLSERVER_URL'];
  * each. Until all are converted they are named here; a file in a `postgres/` folder is PostgreSQL's own and stays so.
  */
 const onBothEngines = [
+  'test/faults/handler-processes.test.ts',
+  'test/faults/killed-relay.test.ts',
+  'test/faults/order.test.ts',
+  'test/faults/order-read-ahead.test.ts',
+  'test/faults/outage.test.ts',
+  'test/faults/person.test.ts',
+  'test/faults/poison.test.ts',
   'test/integration/gateway.test.ts',
   'test/integration/handling-direct.test.ts',
   'test/integration/handling-keys.test.ts',
@@ -24,6 +31,8 @@ const onBothEngines = [
   'test/integration/operations-outbox.test.ts',
   'test/integration/operations-relay.test.ts',
   'test/integration/operations-status.test.ts',
+  'test/integration/cli.test.ts',
+  'test/integration/operations-doctor.test.ts',
 ];
 
 /** Everything, on PostgreSQL, which the run brings along. */
