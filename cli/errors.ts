@@ -43,8 +43,15 @@ export function report(error: unknown): void {
 
 /** Says the same to a script. */
 export function reportJson(error: unknown): void {
+  process.stdout.write(`${JSON.stringify(errorAnswer(error))}\n`);
+}
+
+/** An error as JSON has it, without secrets. */
+export function errorAnswer(error: unknown): {
+  readonly error: { readonly code: string; readonly message: string };
+} {
   const code = error instanceof RelayboxError ? error.code : 'RELAYBOX_UNEXPECTED';
-  process.stdout.write(`${JSON.stringify({ error: { code, message: messageOf(error) } })}\n`);
+  return { error: { code, message: messageOf(error) } };
 }
 
 /** What the parser of the command line found wrong, as an error of ours. */

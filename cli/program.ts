@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { Command } from 'commander';
 import { addChecks } from './commands/checks.ts';
+import { addConsole } from './commands/console.ts';
 import { addDecisions } from './commands/decisions.ts';
 import { addLanes } from './commands/lanes.ts';
 import { addLocal } from './commands/local.ts';
@@ -28,6 +29,7 @@ What to do for each finding and alarm: docs/operations.md`,
   addLanes(program);
   addPurge(program);
   addChecks(program);
+  addConsole(program);
   addMigrate(program);
   addLocal(program);
   return program;

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { buildFunctions } from './build-functions.ts';
 
 /** Makes `dist`, which is what the package ships: JavaScript, declarations, the migrations' SQL beside the code
- * that reads it, and the functions' bundles. */
+ * that reads it, the console's page as it is, and the functions' bundles. */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
 
@@ -18,7 +18,7 @@ execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '
   cwd: root,
   stdio: 'inherit',
 });
-for (const file of globSync('shared/**/*.sql', { cwd: root })) {
+for (const file of globSync(['shared/**/*.sql', 'cli/console/page/*.{html,css,js,svg}'], { cwd: root })) {
   const target = join(dist, file);
   mkdirSync(dirname(target), { recursive: true });
   cpSync(join(root, file), target);

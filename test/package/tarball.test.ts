@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { pageFiles } from '../../cli/console/page.ts';
 import { createDatabase, type TestDatabase } from '../support/database.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -100,6 +101,11 @@ describe('the tarball, in an empty project of somebody else’s', () => {
       [],
     );
     expect(shipped.filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'))).toEqual([]);
+  });
+
+  it('holds the page of the console', () => {
+    const page = readdirSync(join(project, 'node_modules/relaybox/dist/cli/console/page'));
+    expect(page.toSorted()).toEqual(Object.keys(pageFiles).toSorted());
   });
 
   it('compiles the README’s examples as a Node project', async () => {

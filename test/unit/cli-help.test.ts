@@ -21,6 +21,6 @@ it.each(makeProgram().commands.map((command) => command.name()))(
 );
 
 it('has a command for each thing an operator does', () => {
-  const names = 'status failed show requeue discard pause resume purge doctor health migrate local';
+  const names = 'status failed show requeue discard pause resume purge doctor health console migrate local';
   expect(makeProgram().commands.map((command) => command.name())).toEqual(names.split(' '));
 });

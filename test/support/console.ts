@@ -1,0 +1,87 @@
+import { spawn } from 'node:child_process';
+import { type IncomingHttpHeaders, request } from 'node:http';
+import { fileURLToPath } from 'node:url';
+
+const main = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
+
+/** An answer of the console, read to its end. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** What is sent; a header of undefined is left out. */
+export interface Sent {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string | undefined>>;
+  readonly body?: string;
+}
+
+/** A console that runs as a process of its own. */
+export interface ConsoleProcess {
+  /** The link that it printed. */
+  readonly url: URL;
+  /** All that it wrote so far, on both streams. */
+  output(): string;
+  /** Sends exactly this, with the path as it is. */
+  send(path: string, sent?: Sent): Promise<Answer>;
+  /** Sends a signal, and answers the exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+/** Starts `relaybox console --json`, and waits for its link. */
+export async function startConsoleProcess(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<ConsoleProcess> {
+  const child = spawn(process.execPath, [main, 'console', '--json', ...args], {
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stderr.on('data', (chunk) => {
+    stderr += String(chunk);
+  });
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  await new Promise<void>((resolve, reject) => {
+    child.stdout.on('data', (chunk) => {
+      stdout += String(chunk);
+      if (stdout.includes('\n')) resolve();
+    });
+    void ended.then((code) => reject(new Error(`the console ended with ${code}: ${stderr}`)));
+  });
+  const url = new URL((JSON.parse(stdout) as { readonly url: string }).url);
+  return {
+    url,
+    output: () => stdout + stderr,
+    send: (path, sent = {}) => send(url, path, sent),
+    async stop(signal = 'SIGINT') {
+      child.kill(signal);
+      return await ended;
+    },
+  };
+}
+
+async function send(url: URL, path: string, { method = 'GET', headers = {}, body }: Sent): Promise<Answer> {
+  const given = Object.entries(headers).filter((pair): pair is [string, string] => pair[1] !== undefined);
+  return await new Promise((resolve, reject) => {
+    // Not `fetch`, which would set Host and Origin itself and tidy the path.
+    const sent = request(
+      { host: url.hostname, port: url.port, path, method, headers: Object.fromEntries(given) },
+      (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk) => {
+          text += String(chunk);
+        });
+        response.on('end', () =>
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text }),
+        );
+      },
+    );
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}
