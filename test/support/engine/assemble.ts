@@ -28,6 +28,7 @@ export interface EngineParts
     | 'maintenance'
     | 'producer'
     | 'recordCycle'
+    | 'stranger'
     | 'watchedOutbox'
     | 'waiting'
     | 'dawdle'

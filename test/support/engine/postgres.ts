@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import type { Transaction } from '../../../shared/store/inbox-store.ts';
 import { connect } from '../../../shared/store/postgres/connections.ts';
@@ -21,6 +22,7 @@ export const postgres: TestEngine = {
   endsIdleTransactions: true,
   countsCodeUnits: false,
   createDatabase: create,
+  createEmpty: () => createDatabase(),
 };
 
 async function create({ timezone, tables = {} }: DatabaseOptions = {}): Promise<EngineDatabase> {
@@ -40,6 +42,7 @@ async function create({ timezone, tables = {} }: DatabaseOptions = {}): Promise<
     own,
     connect: (to, max) => connected(to, max, names),
     ...postgresOperations({ source: pool, tables, leases: own.outbox }),
+    stranger: () => stranger(pool, url),
     recordCycle: (worker) => recordCycle(pool, names, worker),
     watchedOutbox: (see) => postgresOutboxStore(watched(pool, see), names),
     producer: postgresOutbox(tables),
@@ -50,11 +53,27 @@ async function create({ timezone, tables = {} }: DatabaseOptions = {}): Promise<
 
 function connected(url: string, max: number, names: Names): Connected {
   const database = connect({ url }, { max });
+  const outbox = postgresOutboxStore(database, names);
   return {
     inbox: postgresInboxStore(database, names),
-    outbox: postgresOutboxStore(database, names),
+    outbox,
+    operations: postgresOperations({ source: database, tables: names.plain, leases: outbox }).operations,
     begin: (limits): Promise<Transaction<TestTx>> => database.begin(limits),
     end: () => database.end(),
+  };
+}
+
+async function stranger(pool: pg.Pool, url: string): ReturnType<EngineDatabase['stranger']> {
+  const role = `stranger_${randomUUID().replaceAll('-', '')}`;
+  await pool.query(`CREATE ROLE ${role} LOGIN PASSWORD 'stranger'`);
+  const theirs = new URL(url);
+  theirs.username = role;
+  theirs.password = 'stranger';
+  return {
+    url: theirs.href,
+    remove: async () => {
+      await pool.query(`DROP ROLE ${role}`);
+    },
   };
 }
 

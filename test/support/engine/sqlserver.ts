@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { SqlExecutor } from '../../../shared/store/executor.ts';
 import type { Transaction } from '../../../shared/store/inbox-store.ts';
 import { connect, type SqlServerDatabase } from '../../../shared/store/sqlserver/connections.ts';
@@ -22,6 +23,7 @@ export const sqlserver: TestEngine = {
   endsIdleTransactions: false,
   countsCodeUnits: true,
   createDatabase: create,
+  createEmpty: async () => (serverUrl ? await createSqlServerDatabase(serverUrl, snapshotAsked()) : inert()),
 };
 
 async function create({ tables = {} }: DatabaseOptions = {}): Promise<EngineDatabase> {
@@ -46,6 +48,7 @@ async function create({ tables = {} }: DatabaseOptions = {}): Promise<EngineData
     own,
     connect: (to, max) => connected(to, max, names),
     ...sqlServerOperations({ source: looking, tables, leases: own.outbox }),
+    stranger: () => stranger(looking, url),
     recordCycle: (worker) => recordCycle(looking, names, worker),
     watchedOutbox: (see) => sqlServerOutboxStore(watched(looking, see), names),
     producer: sqlServerOutbox(tables),
@@ -66,11 +69,30 @@ function snapshotAsked(): 'ON' | 'OFF' {
 
 function connected(url: string, max: number, names: Names): Connected {
   const database = connect({ url }, { max });
+  const outbox = sqlServerOutboxStore(database, names);
   return {
     inbox: sqlServerInboxStore(database, names),
-    outbox: sqlServerOutboxStore(database, names),
+    outbox,
+    operations: sqlServerOperations({ source: database, tables: names.plain, leases: outbox }).operations,
     begin: (limits): Promise<Transaction<TestTx>> => database.begin(limits),
     end: () => database.end(),
+  };
+}
+
+async function stranger(database: SqlServerDatabase, url: string): ReturnType<EngineDatabase['stranger']> {
+  const login = `stranger_${randomUUID().replaceAll('-', '')}`;
+  const password = 'Stranger-2026';
+  await batch(database, `CREATE LOGIN ${login} WITH PASSWORD = '${password}'`);
+  await batch(database, `CREATE USER ${login} FOR LOGIN ${login}`);
+  const theirs = new URL(url);
+  theirs.username = login;
+  theirs.password = password;
+  return {
+    url: theirs.href,
+    async remove() {
+      await batch(database, `DROP USER ${login}`);
+      await batch(database, `DROP LOGIN ${login}`);
+    },
   };
 }
 
@@ -112,11 +134,16 @@ async function sessionOf(tx: SqlExecutor): Promise<number> {
   return Number(rows[0]?.['session']);
 }
 
-/** A session can't end itself, so another does. It takes no parameter. */
+/** A session can't end itself, so another does. */
 async function kill(database: SqlServerDatabase, session: number): Promise<void> {
+  await batch(database, `KILL ${session}`);
+}
+
+/** What takes no parameters, and so must stand by itself. */
+async function batch(database: SqlServerDatabase, text: string): Promise<void> {
   const client = await database.connect();
   try {
-    await client.batch(`KILL ${session}`);
+    await client.batch(text);
   } finally {
     await client.release();
   }

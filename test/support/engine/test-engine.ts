@@ -35,12 +35,15 @@ export interface TestEngine {
   readonly countsCodeUnits: boolean;
   /** Creates a migrated database of the file's own. */
   createDatabase(options?: DatabaseOptions): Promise<EngineDatabase>;
+  /** Creates a database with nothing in it. */
+  createEmpty(): Promise<{ readonly url: string; drop(): Promise<void> }>;
 }
 
 /** Both stores over connections of their own, as another function instance has them. */
 export interface EngineInstance {
   readonly inbox: InboxStore<TestTx>;
   readonly outbox: OutboxStore;
+  readonly operations: Operations;
   end(): Promise<void>;
 }
 
@@ -75,6 +78,8 @@ export interface EngineDatabase extends TableGateway {
   readonly effects: Effects;
   /** Notes a worker's cycle, as functions do. */
   recordCycle(worker: string): Promise<void>;
+  /** Makes a login that may connect to the database and look at none of its tables. */
+  stranger(): Promise<{ readonly url: string; remove(): Promise<void> }>;
   /** Another function instance. It is ended with the database where the test doesn't. */
   instance(options?: { readonly url?: string; readonly max?: number }): EngineInstance;
   /** The outbox's store, with every statement that it runs shown, and the rows that came. */
