@@ -222,7 +222,13 @@ export class Database {
    * the rule stands in the client's: the database's own can't depend on it.
    */
   allowFrom(client: ec2.IConnectable, port: ec2.Port): void {
-    for (const database of this.#source.connectables) client.connections.allowTo(database, port, 'Relaybox');
+    const groups = client.connections.securityGroups;
+    // Such a group needs no rule of its own, and the CDK warns of each that it is given.
+    const open = groups.length > 0 && groups.every(({ allowAllOutbound }) => allowAllOutbound);
+    for (const database of this.#source.connectables) {
+      if (!open) client.connections.allowTo(database, port, 'Relaybox');
+      else for (const group of groups) letIn(database, group, port);
+    }
   }
 
   #login(login: 'functions' | 'migration', iamUser: string | undefined): Record<string, unknown> {
@@ -240,6 +246,12 @@ export class Database {
       `${this.id} doesn't tell its secret, as an imported database or a proxy can't: say \`secret\`, or \`iamUser\` to log in with IAM`,
     );
   }
+}
+
+function letIn(database: ec2.IConnectable, client: ec2.ISecurityGroup, port: ec2.Port): void {
+  // A remote rule: between two stacks it stands in the client's.
+  for (const group of database.connections.securityGroups)
+    group.addIngressRule(client, port, 'Relaybox', true);
 }
 
 function engineOf(known: Engine | undefined, options: DatabaseOptions): Engine {

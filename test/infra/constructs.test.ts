@@ -386,6 +386,28 @@ describe('grantProduce', () => {
       expect(actions).toContain(action);
   });
 
+  it('opens the database to a function that may go anywhere, in the stack of the function, and the CDK warns of nothing', () => {
+    const app = new App({ context: { 'aws:cdk:bundling-stacks': [] } });
+    const base = new Stack(app, 'Base');
+    const vpc = new ec2.Vpc(base, 'Vpc', { maxAzs: 2, natGateways: 1 }) as ec2.IVpc;
+    const instance = new rds.DatabaseInstance(base, 'Instance', {
+      engine: rds.DatabaseInstanceEngine.postgres({ version: rds.PostgresEngineVersion.VER_17 }),
+      vpc,
+    });
+    const stack = new Stack(app, 'Orders');
+    const database = Database.fromInstance(instance, { databaseName: 'app' });
+    const fn = functionIn({ stack, vpc, database });
+    relayboxIn({ stack, vpc, database }).grantProduce(fn);
+    expect(() => app.synth()).not.toThrow();
+    Template.fromStack(stack).hasResourceProperties('AWS::EC2::SecurityGroupIngress', {
+      SourceSecurityGroupId: {
+        'Fn::GetAtt': [Match.stringLikeRegexp('^PlaceOrderSecurityGroup'), 'GroupId'],
+      },
+    });
+    const warnings = Annotations.fromStack(stack).findWarning('*', Match.stringLikeRegexp('Egress'));
+    expect(warnings).toEqual([]);
+  });
+
   it('says of an imported function what it can not set, and how to set it', () => {
     const { stack, ...rest } = world();
     const relaybox = relayboxIn({ stack, ...rest });
