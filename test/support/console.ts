@@ -18,6 +18,19 @@ export interface Sent {
   readonly body?: string;
 }
 
+/** A browser that has come in. */
+export interface Visitor {
+  readonly base: string;
+  readonly cookie: string;
+  /** The answer to the link. */
+  readonly entered: Answer;
+  get(path: string): Promise<Answer>;
+  /** A request as the page sends it, but for the headers that are given. A text is sent as it is. */
+  post(request: unknown, headers?: Sent['headers']): Promise<Answer>;
+  /** The same, and its answer; throws where it is refused. */
+  ask<Response>(request: unknown): Promise<Response>;
+}
+
 /** A console that runs as a process of its own. */
 export interface ConsoleProcess {
   /** The link that it printed. */
@@ -60,6 +73,32 @@ export async function startConsoleProcess(
     async stop(signal = 'SIGINT') {
       child.kill(signal);
       return await ended;
+    },
+  };
+}
+
+/** Follows the link, and keeps the cookie. */
+export async function enter({ url, send }: ConsoleProcess): Promise<Visitor> {
+  const base = url.pathname;
+  const entered = await send(base + url.search);
+  const cookie = (entered.headers['set-cookie']?.[0] ?? '').split(';')[0] ?? '';
+  const own = { origin: url.origin, 'content-type': 'application/json', cookie };
+  const post: Visitor['post'] = (request, headers = {}) =>
+    send(`${base}requests`, {
+      method: 'POST',
+      headers: { ...own, ...headers },
+      body: typeof request === 'string' ? request : JSON.stringify(request),
+    });
+  return {
+    base,
+    cookie,
+    entered,
+    post,
+    get: (path) => send(path, { headers: { cookie } }),
+    async ask<Response>(request: unknown) {
+      const { status, body } = await post(request);
+      if (status !== 200) throw new Error(`the console answered ${status}: ${body}`);
+      return JSON.parse(body) as Response;
     },
   };
 }
