@@ -30,17 +30,18 @@ const archived = [
  * OUTPUT goes into a variable, since it may not go to the client from a table with a trigger of somebody's.
  */
 export function publishedSql(names: Names, options: { readonly afterSuccess: AfterSuccess }): string {
-  const outcome = 'OUTPUT deleted.[Id], deleted.[PartitionKey], 2 INTO @done ([Id], [PartitionKey], [State])';
+  const outcome = (rows: 'inserted' | 'deleted'): string =>
+    `OUTPUT ${rows}.[Id], ${rows}.[PartitionKey], 2 INTO @done ([Id], [PartitionKey], [State])`;
   const from = (hints: string): string =>
     `FROM @given AS g INNER LOOP JOIN ${names.outbox} AS o WITH (${hints}, FORCESEEK) ON o.[Id] = g.[Id]\n${ours}`;
   const done = {
     keep: `
 UPDATE o SET [State] = 2, [Held] = 0, [LockedUntilUtc] = NULL, [ProcessedAtUtc] = ${now}
-${outcome}
+${outcome('inserted')}
 ${from('ROWLOCK, READCOMMITTEDLOCK')};`,
     delete: `
 DELETE o
-${outcome}
+${outcome('deleted')}
 ${from('ROWLOCK, READCOMMITTEDLOCK')};`,
     archive: `
 INSERT INTO ${names.outboxArchive} (${columns('')}, [State], [ProcessedAtUtc])
@@ -48,7 +49,7 @@ SELECT ${columns('o.')}, 2, ${now}
 ${from('UPDLOCK, ROWLOCK, READCOMMITTEDLOCK')}
   AND NOT EXISTS (SELECT 1 FROM ${names.outboxArchive} AS a WITH (READCOMMITTEDLOCK, ROWLOCK, FORCESEEK) WHERE a.[Id] = o.[Id]);
 DELETE o
-${outcome}
+${outcome('deleted')}
 ${from('ROWLOCK, READCOMMITTEDLOCK')};`,
   }[options.afterSuccess];
   return `${begin}${tables}${extendSql(names)}
@@ -74,8 +75,9 @@ UPDATE o SET [State] = CASE WHEN ${ends} THEN 3 ELSE 0 END,
   [Held] = ${options.block ? `CASE WHEN ${ends} AND o.[PartitionKey] IS NOT NULL THEN 1 ELSE 0 END` : '0'},
   [ProcessedAtUtc] = CASE WHEN ${ends} THEN ${now} END, [LockedUntilUtc] = NULL, [LastError] = g.[Reason]
 OUTPUT inserted.[Id], inserted.[PartitionKey], inserted.[State] INTO @done ([Id], [PartitionKey], [State])
-FROM @given AS g INNER LOOP JOIN ${names.outbox} AS o WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON o.[Id] = g.[Id]
-${ours};${options.block ? '' : freedSql(names, '3')}${answer}`;
+FROM @given AS g, ${names.outbox} AS o WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
+${ours} AND o.[Id] = g.[Id]
+OPTION (LOOP JOIN, FORCE ORDER);${options.block ? '' : freedSql(names, '3')}${answer}`;
 }
 
 const tables = `
