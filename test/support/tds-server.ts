@@ -17,8 +17,8 @@ export interface TdsReply {
   readonly silent?: boolean;
   /** Ends the connection instead. */
   readonly hangUp?: boolean;
-  /** Tells that the transaction was rolled back, or committed, by what was run. */
-  readonly ended?: 'rollback' | 'commit';
+  /** Tells that the transaction was rolled back, or committed, by what was run, or committed and followed by another. */
+  readonly ended?: 'rollback' | 'commit' | 'commit and begin';
 }
 
 /** As much of the wire protocol of SQL Server as connections need: no SQL is understood. */
@@ -107,6 +107,7 @@ function replied(request: TdsRequest, reply: TdsReply): Buffer {
   if (reply.error !== undefined) parts.push(errorToken(reply.error));
   if (reply.ended === 'rollback' || (request.kind === 'rollback' && !reply.error)) parts.push(change(10));
   if (reply.ended === 'commit' || (request.kind === 'commit' && !reply.error)) parts.push(change(9));
+  if (reply.ended === 'commit and begin') parts.push(change(9), change(8, 2));
   if (request.kind === 'begin' && !reply.error) parts.push(change(8));
   if (request.kind === 'login' && !reply.error) parts.push(loginAck);
   if (reply.number !== undefined) parts.push(row(reply.number));
@@ -143,9 +144,9 @@ function errorToken(number: number): Buffer {
   return token(0xaa, Buffer.concat([head, length, message, text('test'), text(''), Buffer.alloc(4)]));
 }
 
-/** Begin (8), commit (9) or rollback (10) of the transaction with the number 1. */
-function change(type: 8 | 9 | 10): Buffer {
-  const id = [8, 1, 0, 0, 0, 0, 0, 0, 0];
+/** Begin (8), commit (9) or rollback (10) of the transaction with the number. */
+function change(type: 8 | 9 | 10, number = 1): Buffer {
+  const id = [8, number, 0, 0, 0, 0, 0, 0, 0];
   return token(0xe3, Buffer.from(type === 8 ? [type, ...id, 0] : [type, 0, ...id]));
 }
 

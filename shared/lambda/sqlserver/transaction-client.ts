@@ -1,7 +1,6 @@
 import sql from 'mssql';
 import { TransactionError } from '../../message/errors.ts';
-import { runRequest } from '../../store/sqlserver/executor.ts';
-import type { SqlServerTransaction } from '../../store/sqlserver/transaction.ts';
+import { runWithin, type SqlServerTransaction } from '../../store/sqlserver/transaction.ts';
 import type { LazyTransaction } from '../engine.ts';
 
 /**
@@ -29,7 +28,8 @@ type Acquired = (error: Error | null, connection?: unknown, config?: unknown) =>
 export function transactionClient(transaction: LazyTransaction<SqlServerTx>): SqlServerTx {
   const client = new LazyClient(transaction);
   return Object.assign(client, {
-    query: (text: string, values: unknown[] = []) => runRequest(client.request(), text, values),
+    query: (text: string, values: unknown[] = []) =>
+      runWithin(client.request(), () => client.source, text, values),
   });
 }
 
@@ -43,6 +43,11 @@ class LazyClient extends sql.Transaction implements ConnectionSource {
   constructor(transaction: LazyTransaction<SqlServerTx>) {
     super();
     this.#transaction = transaction;
+  }
+
+  /** The driver's own transaction, once it has begun. */
+  get source(): object | undefined {
+    return this.#source;
   }
 
   /** Requests ask for their pool's settings before there is one. They read none that Relaybox sets. */

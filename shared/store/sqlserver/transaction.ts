@@ -3,6 +3,7 @@ import { DatabaseUnavailable, TransactionError } from '../../message/errors.ts';
 import type { SqlExecutor } from '../executor.ts';
 import type { Transaction, TransactionLimits } from '../inbox-store.ts';
 import { sqlNumber } from './connection-errors.ts';
+import type { DatabaseResult } from './database.ts';
 import { runRequest } from './executor.ts';
 import type { LivingPool } from './pool.ts';
 
@@ -15,7 +16,35 @@ const rollbackMs = 2_000;
 /** "The COMMIT/ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION." */
 const noTransaction = new Set([3902, 3903]);
 
-const ended = 'the transaction was ended by a COMMIT or ROLLBACK inside of it';
+const ended =
+  'the transaction was ended from inside by a COMMIT or ROLLBACK, so that a part of the work may be committed without the rest';
+
+const open = new WeakMap<object, OpenTransaction>();
+
+/**
+ * Runs a statement in a transaction. Rejects with `TransactionError` where it ended the transaction: what follows would
+ * run in none, and be committed by itself, or in another one.
+ *
+ * @param of the transaction that lends the connection; asked afterwards, since it may begin with this statement
+ */
+export async function runWithin(
+  request: sql.Request,
+  of: () => object | undefined,
+  text: string,
+  values: unknown[],
+): Promise<DatabaseResult> {
+  const how = (): string | undefined => open.get(of() ?? {})?.endedInside();
+  try {
+    const result = await runRequest(request, text, values);
+    const end = how();
+    if (end === undefined) return result;
+    throw new TransactionError(end);
+  } catch (error) {
+    const end = error instanceof TransactionError ? undefined : how();
+    if (end === undefined) throw error;
+    throw new TransactionError(end, { cause: error });
+  }
+}
 
 /**
  * Begins a transaction at READ COMMITTED with its limits.
@@ -33,7 +62,8 @@ export async function beginTransaction(
   await transaction.begin(sql.ISOLATION_LEVEL.READ_COMMITTED);
   pool.soil(pool.connectionOf(transaction));
   const tx: SqlServerTransaction = Object.assign(transaction, {
-    query: (text: string, values: unknown[] = []) => runRequest(transaction.request(), text, values),
+    query: (text: string, values: unknown[] = []) =>
+      runWithin(transaction.request(), () => transaction, text, values),
   });
   const begun = new OpenTransaction(tx, pool);
   try {
@@ -51,23 +81,48 @@ function whole(ms: number): number {
   return Math.max(1, Math.min(2_147_483_647, Math.ceil(ms)));
 }
 
+/** The part of an mssql transaction that its requests take their connection from. Not in its types; a test holds that it is there. */
+interface Lender {
+  acquire(request: unknown, callback: (error: Error | null, ...lent: unknown[]) => void): unknown;
+}
+
+/** What the types of the driver's connection leave out. */
+interface Watched {
+  readonly inTransaction?: boolean;
+  readonly closed?: boolean;
+  currentTransactionDescriptor?(): Buffer;
+}
+
 class OpenTransaction implements Transaction<SqlServerTransaction> {
   readonly tx: SqlServerTransaction;
   readonly executor: SqlExecutor;
   readonly #pool: LivingPool;
+  /** The server's number of this transaction: after a COMMIT and a BEGIN inside it is another one. */
+  readonly #descriptor: Buffer | undefined;
   #over = false;
 
   constructor(tx: SqlServerTransaction, pool: LivingPool) {
     this.tx = tx;
     this.#pool = pool;
-    this.executor = {
-      query: async (text, values) => {
-        // What came after a COMMIT inside would be committed by itself.
-        const how = this.endedInside();
-        if (how !== undefined) throw new TransactionError(how);
-        return await tx.query(text, values);
-      },
+    this.executor = { query: (text, values) => tx.query(text, values) };
+    this.#descriptor = this.#connection()?.currentTransactionDescriptor?.();
+    open.set(tx, this);
+    this.#guard(tx as unknown as Lender);
+  }
+
+  /** No request gets the connection once the transaction has been ended inside. */
+  #guard(tx: Lender): void {
+    const acquire = tx.acquire.bind(tx);
+    tx.acquire = (request, callback) => {
+      const how = this.endedInside();
+      if (how === undefined) return acquire(request, callback);
+      callback(new TransactionError(how));
+      return tx;
     };
+  }
+
+  #connection(): Watched | undefined {
+    return this.#pool.connectionOf(this.tx) as Watched | undefined;
   }
 
   async commit(): Promise<void> {
@@ -104,13 +159,13 @@ class OpenTransaction implements Transaction<SqlServerTransaction> {
 
   endedInside(): string | undefined {
     if (this.#over) return undefined;
-    const connection = this.#pool.connectionOf(this.tx) as
-      | { readonly inTransaction?: boolean; readonly closed?: boolean }
-      | undefined;
+    const connection = this.#connection();
     // What the server rolled back is undone as a whole, and mssql lets nothing more be written: that is no such end.
     const { _aborted: aborted } = this.tx as { readonly _aborted?: boolean };
     if (aborted || connection === undefined || connection.closed) return undefined;
-    return connection.inTransaction === false ? ended : undefined;
+    const descriptor = connection.currentTransactionDescriptor?.();
+    const another = this.#descriptor !== undefined && descriptor?.equals(this.#descriptor) === false;
+    return connection.inTransaction === false || another ? ended : undefined;
   }
 
   #outcome(error: unknown): unknown {

@@ -181,19 +181,25 @@ describe('transactions on SQL Server', () => {
     await expect(commit()).rejects.toThrow(TransactionError);
   });
 
-  it('that the work committed by itself say so, and take nothing more of Relaybox’s', async () => {
-    const { server, database } = await world((request) =>
-      request.includes('COMMIT') ? { ended: 'commit' } : undefined,
-    );
-    const transaction = await database.begin(limits);
-    expect(transaction.endedInside?.()).toBeUndefined();
-    await transaction.tx.query('COMMIT', []);
-    expect(transaction.endedInside?.()).toContain('COMMIT');
-    await expect(transaction.executor.query('UPDATE x', [])).rejects.toThrow(TransactionError);
-    await expect(transaction.commit()).rejects.toThrow(TransactionError);
-    expect(rpcs(server).length).toBe(1);
-    await until(() => server.open() === 0);
-  });
+  it.each(['commit', 'commit and begin'] as const)(
+    'that the work ended by a %s say so, and take nothing more',
+    async (ended) => {
+      const { server, database } = await world((request) =>
+        request.includes('COMMIT') ? { ended } : undefined,
+      );
+      const transaction = await database.begin(limits);
+      expect(transaction.endedInside?.()).toBeUndefined();
+      await expect(transaction.tx.query('COMMIT', [])).rejects.toThrow(TransactionError);
+      expect(transaction.endedInside?.()).toContain('COMMIT');
+      await expect(transaction.executor.query('UPDATE x', [])).rejects.toThrow(TransactionError);
+      await expect(transaction.tx.query('UPDATE x', [])).rejects.toThrow(TransactionError);
+      // An ORM makes its own.
+      await expect(transaction.tx.request().query('UPDATE x')).rejects.toThrow(TransactionError);
+      await expect(transaction.commit()).rejects.toThrow(TransactionError);
+      expect(rpcs(server).length).toBe(1);
+      await until(() => server.open() === 0);
+    },
+  );
 
   it('whose COMMIT gets no answer have an outcome that nobody knows', async () => {
     const { database } = await world(({ kind }) => (kind === 'commit' ? { hangUp: true } : undefined));
