@@ -1,25 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import middy from '@middy/core';
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
-import type pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, expectTypeOf, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { type LocalQueue, type LocalSqs, startSqs } from '../../local/sqs.ts';
 import { readSettings, type Settings } from '../../shared/lambda/config.ts';
-import {
-  type BoundOutbox,
-  closeConnections,
-  createIngest,
-  type HandlerContext,
-  inboxHandler,
-  Rejected,
-  RetryAfter,
-  sqsConsumer,
-} from '../../shared/lambda/postgres/index.ts';
-import type { Message } from '../../shared/message/message.ts';
-import { createMigratedDatabase, type MigratedDatabase } from '../support/migrated.ts';
+import { closeConnections } from '../../shared/lambda/connections.ts';
+import { inboxHandlerFor } from '../../shared/lambda/inbox-handler.ts';
+import { ingestFor } from '../../shared/lambda/ingest.ts';
+import { sqsConsumerFor } from '../../shared/lambda/sqs-consumer.ts';
+import { Rejected, RetryAfter } from '../../shared/message/errors.ts';
+import { engine } from '../support/engine/engine.ts';
+import { lambdaEngine } from '../support/engine/lambda.ts';
+import type { TestTx } from '../support/engine/test-engine.ts';
 
-let database: MigratedDatabase;
+const inboxHandler = inboxHandlerFor(lambdaEngine);
+const sqsConsumer = sqsConsumerFor(lambdaEngine);
+const createIngest = ingestFor(lambdaEngine);
+const db = await engine.createDatabase();
 let sqs: LocalSqs;
 let wakes: LocalQueue;
 let relayWakes: LocalQueue;
@@ -32,27 +30,26 @@ beforeAll(async () => {
   vi.stubEnv('AWS_REGION', 'us-east-1');
   vi.stubEnv('AWS_ACCESS_KEY_ID', 'test');
   vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'test');
-  [database, sqs] = await Promise.all([createMigratedDatabase(), startSqs()]);
-  await database.pool.query('CREATE TABLE effects (id serial PRIMARY KEY, what text)');
+  sqs = await startSqs();
 });
 beforeEach(async () => {
   const suffix = Math.random().toString(36).slice(2);
   wakes = await sqs.createQueue(`wakes-${suffix}`);
   relayWakes = await sqs.createQueue(`relay-${suffix}`);
   settings = readSettings({
-    RELAYBOX_DATABASE_URL: database.url,
+    RELAYBOX_DATABASE_URL: db.url,
     RELAYBOX_INBOX_SOURCE: 'orders-service',
     RELAYBOX_WAKE_QUEUE_URL: relayWakes.url,
     RELAYBOX_INBOX_WAKE_QUEUE_URLS: JSON.stringify({ 'order.placed': wakes.url }),
     AWS_ENDPOINT_URL_SQS: sqs.endpoint,
   });
-  await database.pool.query('TRUNCATE effects, inbox_messages, inbox_keys, inbox_receipts, outbox_messages');
+  await db.clear();
 });
 afterEach(closeConnections);
 afterAll(async () => {
   vi.unstubAllEnvs();
   await sqs.stop();
-  await database.drop();
+  await db.drop();
 });
 
 const context = (remainingMs = 20_000) => {
@@ -78,20 +75,19 @@ async function store(...records: ReturnType<typeof record>[]): Promise<void> {
   expect(answer).toEqual({ batchItemFailures: [] });
 }
 
-async function effects(): Promise<string[]> {
-  const { rows } = await database.pool.query<{ what: string }>('SELECT what FROM effects ORDER BY id');
-  return rows.map(({ what }) => what);
-}
-
 async function inbox(): Promise<Record<string, unknown>[]> {
-  const { rows } = await database.pool.query(
-    'SELECT external_message_id AS id, state, retry_count AS retries, last_error AS error FROM inbox_messages ORDER BY sequence',
-  );
-  return rows;
+  const rows = await db.rows('inbox');
+  return rows.map(({ external_message_id: id, state, retry_count: retries, last_error: error }) => ({
+    ...{ id, state, retries, error },
+  }));
 }
 
-const effect = (tx: pg.PoolClient, what: string) =>
-  tx.query('INSERT INTO effects (what) VALUES ($1)', [what]);
+const effects = (): Promise<string[]> => db.effects.all();
+const effect = (tx: TestTx, what: string) => db.effects.write(tx, what);
+const savepoint = {
+  postgres: 'SELECT 1; SAVEPOINT s; SELECT 2; ROLLBACK TO s',
+  sqlserver: 'SELECT 1 AS n; SAVE TRANSACTION s; SELECT 2 AS n; ROLLBACK TRANSACTION s',
+};
 const wake = { Records: [{ messageId: 'w', body: '{"wakeHops":0}' }] };
 
 describe('inboxHandler', () => {
@@ -100,9 +96,6 @@ describe('inboxHandler', () => {
     const handler = inboxHandler(
       { messageType: 'order.placed', schema: Placed, settings },
       async (message, { tx, outbox, signal, logger }) => {
-        expectTypeOf(message.payload).toEqualTypeOf<{ orderId: string; at: Date }>();
-        expectTypeOf(tx).toEqualTypeOf<pg.PoolClient>();
-        expectTypeOf(outbox).toEqualTypeOf<BoundOutbox>();
         expect(signal.aborted).toBe(false);
         logger.debug('handling');
         await effect(tx, `${message.source} ${message.id} ${message.payload.at.getUTCFullYear()}`);
@@ -112,10 +105,8 @@ describe('inboxHandler', () => {
     expect(await handler(wake, context())).toEqual({ batchItemFailures: [] });
     expect((await effects()).sort()).toEqual(['orders-service a 2026', 'orders-service b 2026']);
     expect(await inbox()).toMatchObject([{ state: 2 }, { state: 2 }]);
-    const { rows } = await database.pool.query(
-      "SELECT headers->>'relaybox-hops' AS hops FROM outbox_messages",
-    );
-    expect(rows).toEqual([{ hops: '1' }, { hops: '1' }]);
+    const hops = { headers: { 'relaybox-hops': '1' } };
+    expect(await db.rows('outbox', {}, { columns: ['headers'] })).toEqual([hops, hops]);
     await vi.waitFor(async () => expect(await sqs.bodies(relayWakes)).not.toEqual([]));
   });
 
@@ -162,14 +153,14 @@ describe('inboxHandler', () => {
   });
 
   it('refuses a handler that ends the transaction, or leaves a statement running', async () => {
-    await store(record('a', 'COMMIT'), record('b', 'SELECT pg_sleep(0.2)'));
+    await store(record('a'), record('b'));
     let late: Promise<unknown> = Promise.resolve();
     const handler = inboxHandler(
-      { messageType: 'order.placed', raw: true, maxRetries: 0, settings },
-      async (message: Message<string>, { tx }) => {
+      { messageType: 'order.placed', maxRetries: 0, settings },
+      async (message, { tx }) => {
         await effect(tx, message.id);
-        if (message.id === 'a') await tx.query(message.payload);
-        else late = Promise.all([tx.query(message.payload), effect(tx, 'late')]).catch((error) => error);
+        if (message.id === 'a') await tx.query('COMMIT', []);
+        else late = Promise.all([db.dawdle(tx, 0.2), effect(tx, 'late')]).catch((error) => error);
       },
     );
     await handler({}, context());
@@ -181,50 +172,47 @@ describe('inboxHandler', () => {
     expect(await effects()).toEqual([]);
   });
 
+  const own = "INSERT INTO effects (id) VALUES ('own')";
   it.each([
-    ["INSERT INTO effects (what) VALUES ('own'); COMMIT", ['own']],
-    ["INSERT INTO effects (what) VALUES ('own'); COMMIT; BEGIN", ['own']],
-    ["INSERT INTO effects (what) VALUES ('own'); COMMIT AND CHAIN", ['own']],
-    ["INSERT INTO effects (what) VALUES ('own'); COMMIT; BEGIN; SELECT 1/0", ['own']],
-    ["INSERT INTO effects (what) VALUES ('own'); COMMIT; SELECT no_such()", ['own']],
-    ["INSERT INTO effects (what) VALUES ('own'); ROLLBACK", []],
-    ['SELECT 1; ROLLBACK; BEGIN', []],
-    ['SELECT 1; ROLLBACK AND CHAIN', []],
-  ])(
-    'a handler that ends its transaction by %j goes no further, and is not tried again',
-    async (text, left) => {
-      await store(record('a', text), record('b', 'SELECT 1; SAVEPOINT s; SELECT 2; ROLLBACK TO s'));
-      const seen: unknown[] = [];
-      const handler = inboxHandler(
-        { messageType: 'order.placed', raw: true, retry: { firstSeconds: 0, maxSeconds: 0 }, settings },
-        async (message: Message<string>, { tx, outbox }) => {
-          await effect(tx, message.id);
-          await tx.query(message.payload).catch((error) => seen.push(error));
-          await effect(tx, 'after').catch((error) => seen.push(error));
-          await outbox
-            .add({ destination: 'events', messageType: 'x', payload: 1 })
-            .catch((error) => seen.push(error));
-        },
-      );
-      await handler({}, context());
-      expect(await inbox()).toMatchObject([
-        { id: 'a', state: 3, error: expect.stringContaining('the transaction was ended from inside by') },
-        { id: 'b', state: 2 },
-      ]);
-      expect(seen.map((error) => (error as Error).name)).toEqual(Array(3).fill('TransactionError'));
-      const own = left.length === 0 ? [] : ['a', ...left];
-      expect((await effects()).sort()).toEqual([...own, 'after', 'b'].sort());
-      const { rows } = await database.pool.query('SELECT FROM outbox_messages');
-      expect(rows).toHaveLength(1);
+    { postgres: `${own}; COMMIT`, sqlserver: `${own}; COMMIT` },
+    { postgres: `${own}; COMMIT; BEGIN`, sqlserver: `${own}; COMMIT; BEGIN TRANSACTION` },
+    { postgres: `${own}; COMMIT AND CHAIN`, sqlserver: `${own}; COMMIT WORK; BEGIN TRAN` },
+    {
+      postgres: `${own}; COMMIT; BEGIN; SELECT 1/0`,
+      sqlserver: `${own}; COMMIT; BEGIN TRANSACTION; SELECT 1/0 AS n`,
     },
-  );
+    { postgres: `${own}; COMMIT; SELECT no_such()`, sqlserver: `${own}; COMMIT; SELECT 1 FROM dbo.NoSuch` },
+  ])('a handler that ends its transaction by %j goes no further, and is not tried again', async (text) => {
+    await store(record('a'), record('b'));
+    const seen: unknown[] = [];
+    const handler = inboxHandler(
+      { messageType: 'order.placed', retry: { firstSeconds: 0, maxSeconds: 0 }, settings },
+      async (message, { tx, outbox }) => {
+        await effect(tx, message.id);
+        await db.sqlWithin(tx, message.id === 'a' ? text : savepoint).catch((error) => seen.push(error));
+        await effect(tx, 'after').catch((error) => seen.push(error));
+        await outbox
+          .add({ destination: 'events', messageType: 'x', payload: 1 })
+          .catch((error) => seen.push(error));
+      },
+    );
+    await handler({}, context());
+    expect(await inbox()).toMatchObject([
+      { id: 'a', state: 3, error: expect.stringContaining('the transaction was ended from inside by') },
+      { id: 'b', state: 2 },
+    ]);
+    expect(seen.map((error) => (error as Error).name)).toEqual(Array(3).fill('TransactionError'));
+    expect((await effects()).sort()).toEqual(['a', 'after', 'b', 'own']);
+    expect(await db.count('outbox')).toBe(1);
+  });
 
   it('a handler that ended its transaction itself and then throws, or hangs, is not tried again either', async () => {
     await store(record('throws'), record('hangs'));
     const handler = inboxHandler(
       { messageType: 'order.placed', retry: { firstSeconds: 0, maxSeconds: 0 }, settings },
       async (message, { tx }) => {
-        await tx.query(`INSERT INTO effects (what) VALUES ('${message.id}'); COMMIT`).catch(() => undefined);
+        const text = `INSERT INTO effects (id) VALUES ('${message.id}'); COMMIT`;
+        await db.sqlWithin(tx, { postgres: text, sqlserver: text }).catch(() => undefined);
         if (message.id === 'hangs') await new Promise(() => undefined);
         throw new Error('oops');
       },
@@ -232,29 +220,6 @@ describe('inboxHandler', () => {
     await handler({}, context(2_500));
     expect(await inbox()).toMatchObject([{ state: 3 }, { state: 3 }]);
     expect((await effects()).sort()).toEqual(['hangs', 'throws']);
-  });
-
-  it.each([
-    "SET app.tenant = 'a'",
-    "SELECT set_config('app.tenant', 'a', false)",
-    'SET statement_timeout = 1; SET LOCAL statement_timeout = 5000',
-    'SET ROLE pg_monitor; SET LOCAL ROLE none',
-  ])('what a handler did by %j is gone for the next user of its connection', async (text) => {
-    await store(record('a'), record('b'));
-    const seen: unknown[] = [];
-    const handler = inboxHandler(
-      { messageType: 'order.placed', parallelism: 1, batchSize: 1, settings },
-      async (message, { tx }) => {
-        const { rows } = await tx.query(
-          `SELECT coalesce(current_setting('app.tenant', true), '') AS tenant, current_user = session_user AS self,
-             pg_backend_pid() AS pid`,
-        );
-        seen.push(rows[0]);
-        if (message.id === 'a') await tx.query(text);
-      },
-    );
-    expect(await handler({}, context())).toMatchObject({ handled: 2, unavailable: undefined });
-    expect(seen).toMatchObject(Array(2).fill({ tenant: '', self: true }));
   });
 
   it('gives back in time what it can not finish, and goes on at the next wake', async () => {
@@ -288,16 +253,6 @@ describe('inboxHandler', () => {
     await handler(wake as SQSEvent, context() as never);
     expect(seen).toHaveBeenCalledTimes(1);
     expect(await effects()).toEqual(['x']);
-  });
-
-  it('names the type of a handler that stands by itself', () => {
-    async function write(message: Message<{ orderId: string }>, { tx }: HandlerContext): Promise<void> {
-      await effect(tx, message.payload.orderId);
-    }
-    inboxHandler({ messageType: 'order.placed', schema: Placed, settings }, write);
-    inboxHandler({ messageType: 'order.placed', settings }, write);
-    // @ts-expect-error the schema makes something else than the handler takes
-    inboxHandler({ messageType: 'order.placed', schema: z.object({ orderId: z.number() }), settings }, write);
   });
 });
 

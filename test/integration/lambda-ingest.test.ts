@@ -4,11 +4,11 @@ import { type LocalQueue, type LocalSqs, localAws, startSqs } from '../../local/
 import { readSettings } from '../../shared/lambda/config.ts';
 import { closeConnections } from '../../shared/lambda/connections.ts';
 import { ingestFor } from '../../shared/lambda/ingest.ts';
-import { postgres } from '../../shared/lambda/postgres/engine.ts';
 import type { SqsRecord } from '../../shared/message/envelope/read.ts';
-import { createMigratedDatabase, type MigratedDatabase } from '../support/migrated.ts';
+import { engine } from '../support/engine/engine.ts';
+import { lambdaEngine } from '../support/engine/lambda.ts';
 
-let db: MigratedDatabase;
+const db = await engine.createDatabase();
 let sqs: LocalSqs;
 let wakes: LocalQueue;
 const context = { awsRequestId: 'r', functionName: 'inbox-ingest', getRemainingTimeInMillis: () => 30_000 };
@@ -20,7 +20,6 @@ beforeAll(async () => {
   process.env['POWERTOOLS_LOG_LEVEL'] = 'SILENT';
   sqs = await startSqs();
   wakes = await sqs.createQueue('wake-order-placed');
-  db = await createMigratedDatabase();
 });
 
 afterAll(async () => {
@@ -48,7 +47,7 @@ function record(id: string, type = 'order.placed'): SqsRecord {
 
 describe('the ingest function', () => {
   test("stores the batch, wakes the type's handler and answers exactly what Lambda expects", async () => {
-    const handler = ingestFor(postgres)({ settings: readSettings(environment()) });
+    const handler = ingestFor(lambdaEngine)({ settings: readSettings(environment()) });
     const id = randomUUID();
     expect(await handler({ Records: [record(id), record(randomUUID(), 'other')] }, context)).toEqual({
       batchItemFailures: [],
@@ -56,36 +55,34 @@ describe('the ingest function', () => {
     expect(await sqs.bodies(wakes)).toEqual(['{"wakeHops":0}']);
     expect(await handler({ Records: [record(id)] }, context)).toEqual({ batchItemFailures: [] });
     expect(await sqs.bodies(wakes)).toHaveLength(1);
-    const { rows } = await db.pool.query(
-      'SELECT source, consumer, state FROM inbox_messages WHERE external_message_id = $1',
-      [id],
-    );
-    expect(rows).toEqual([{ source: 'orders-service', consumer: '', state: 0 }]);
+    const columns = ['source', 'consumer', 'state'] as const;
+    expect(await db.rows('inbox', { external_message_id: id }, { columns })).toEqual([
+      { source: 'orders-service', consumer: '', state: 0 },
+    ]);
   });
 
   test('reads requeued records again when it is invoked without any', async () => {
     const broken = { messageId: 'sqs-broken', body: 'order;7' };
-    await ingestFor(postgres)({ settings: readSettings(environment()) })({ Records: [broken] }, context);
-    await db.pool.query(
-      `UPDATE inbox_messages SET state = 0, processed_at_utc = NULL WHERE external_message_id = 'sqs-broken'`,
-    );
-    const mended = ingestFor(postgres)({
+    await ingestFor(lambdaEngine)({ settings: readSettings(environment()) })({ Records: [broken] }, context);
+    const anew = { state: 0, processed_at_utc: null };
+    await db.update('inbox', anew, { external_message_id: 'sqs-broken' });
+    const mended = ingestFor(lambdaEngine)({
       settings: readSettings(environment()),
       mapping: ({ body }) => ({ id: body, messageType: 'order.placed', payload: {} }),
     });
     expect(await mended({}, context)).toEqual({ batchItemFailures: [] });
-    const { rows } = await db.pool.query(
-      `SELECT external_message_id AS id, state FROM inbox_messages WHERE external_message_id IN ('sqs-broken', 'order;7') ORDER BY sequence`,
-    );
-    expect(rows).toEqual([
-      { id: 'sqs-broken', state: 2 },
-      { id: 'order;7', state: 0 },
+    const both = { external_message_id: ['sqs-broken', 'order;7'] };
+    expect(await db.rows('inbox', both, { columns: ['external_message_id', 'state'] })).toEqual([
+      { external_message_id: 'sqs-broken', state: 2 },
+      { external_message_id: 'order;7', state: 0 },
     ]);
   });
 
   test('a database that is down leaves the whole batch on the queue', async () => {
-    const settings = readSettings(environment('postgres://nobody@127.0.0.1:1/none'));
-    const response = await ingestFor(postgres)({ settings })(
+    const url = new URL(db.url);
+    url.port = '1';
+    const settings = readSettings(environment(url.href));
+    const response = await ingestFor(lambdaEngine)({ settings })(
       { Records: [record('1'), record('2')] },
       context,
     );
@@ -96,7 +93,7 @@ describe('the ingest function', () => {
 
   test('a missing setting is named', async () => {
     const { RELAYBOX_INBOX_SOURCE: _, ...rest } = environment();
-    const handler = ingestFor(postgres)({ settings: readSettings(rest) });
+    const handler = ingestFor(lambdaEngine)({ settings: readSettings(rest) });
     await expect(handler({ Records: [record('1')] }, context)).rejects.toThrow(
       'RELAYBOX_INBOX_SOURCE must be set',
     );

@@ -33,6 +33,9 @@ const onBothEngines = [
   'test/integration/operations-status.test.ts',
   'test/integration/cli.test.ts',
   'test/integration/operations-doctor.test.ts',
+  'test/integration/lambda-functions.test.ts',
+  'test/integration/lambda-handlers.test.ts',
+  'test/integration/lambda-ingest.test.ts',
 ];
 
 /** Everything, on PostgreSQL, which the run brings along. */
