@@ -31,6 +31,7 @@ export interface EngineParts
     | 'stranger'
     | 'watchedOutbox'
     | 'waiting'
+    | 'openTransactions'
     | 'dawdle'
     | 'refused'
     | 'endSession'

@@ -80,7 +80,7 @@ async function stranger(pool: pg.Pool, url: string): ReturnType<EngineDatabase['
 /** What only this engine knows how to do to a session. */
 function sessions(
   pool: pg.Pool,
-): Pick<EngineParts, 'waiting' | 'dawdle' | 'refused' | 'endSession' | 'loseCommit'> {
+): Pick<EngineParts, 'waiting' | 'openTransactions' | 'dawdle' | 'refused' | 'endSession' | 'loseCommit'> {
   return {
     async waiting() {
       const { rows } = await pool.query(
@@ -88,6 +88,13 @@ function sessions(
          WHERE datname = current_database() AND wait_event_type = 'Lock'`,
       );
       return rows[0]?.waiting ?? 0;
+    },
+    async openTransactions() {
+      const { rows } = await pool.query(
+        `SELECT count(*)::int AS open FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name = 'relaybox' AND state LIKE 'idle in transaction%'`,
+      );
+      return rows[0]?.open ?? 0;
     },
     dawdle: (tx, seconds) => tx.query('SELECT pg_sleep($1)', [seconds]),
     refused: (tx) => tx.query('SELECT no_such_function()', []),

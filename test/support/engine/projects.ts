@@ -36,6 +36,7 @@ const onBothEngines = [
   'test/integration/lambda-functions.test.ts',
   'test/integration/lambda-handlers.test.ts',
   'test/integration/lambda-ingest.test.ts',
+  'test/integration/lambda-transactional.test.ts',
 ];
 
 /** Everything, on PostgreSQL, which the run brings along. */

@@ -26,10 +26,10 @@ export const sqlserver: TestEngine = {
   createEmpty: async () => (serverUrl ? await createSqlServerDatabase(serverUrl, snapshotAsked()) : inert()),
 };
 
-async function create({ tables = {} }: DatabaseOptions = {}): Promise<EngineDatabase> {
+async function create({ tables = {}, snapshot }: DatabaseOptions = {}): Promise<EngineDatabase> {
   // Without a server no test of the file runs; its first lines do.
   if (!serverUrl) return inert();
-  const created = await createSqlServerDatabase(serverUrl, snapshotAsked());
+  const created = await createSqlServerDatabase(serverUrl, snapshot ?? snapshotAsked());
   const { url } = created;
   const names = sqlServerNames(tables);
   const looking = connect({ url }, { max: 6 });
@@ -99,7 +99,7 @@ async function stranger(database: SqlServerDatabase, url: string): ReturnType<En
 /** What only this engine knows how to do to a session. */
 function sessions(
   database: SqlServerDatabase,
-): Pick<EngineParts, 'waiting' | 'dawdle' | 'refused' | 'endSession' | 'loseCommit'> {
+): Pick<EngineParts, 'waiting' | 'openTransactions' | 'dawdle' | 'refused' | 'endSession' | 'loseCommit'> {
   return {
     async waiting() {
       const { rows } = await database.query(
@@ -107,6 +107,13 @@ function sessions(
          WHERE database_id = DB_ID() AND blocking_session_id <> 0`,
       );
       return Number(rows[0]?.['waiting']);
+    },
+    async openTransactions() {
+      const { rows } = await database.query(
+        `SELECT COUNT(*) AS [open] FROM sys.dm_exec_sessions
+         WHERE database_id = DB_ID() AND session_id <> @@SPID AND open_transaction_count > 0`,
+      );
+      return Number(rows[0]?.['open']);
     },
     // A loop and not WAITFOR, which not every server that speaks the protocol has.
     dawdle: (tx, seconds) =>

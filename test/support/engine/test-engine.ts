@@ -20,6 +20,8 @@ export interface Sql {
 export interface DatabaseOptions {
   /** The default of the database's sessions, where the engine's sessions have one. */
   readonly timezone?: string;
+  /** READ_COMMITTED_SNAPSHOT, which SQL Server's databases have. @default `RELAYBOX_SQLSERVER_SNAPSHOT`, or OFF */
+  readonly snapshot?: 'ON' | 'OFF';
   /** Names of the tables, in place of the engine's own. */
   readonly tables?: { readonly schema?: string; readonly outboxTable?: string; readonly inboxTable?: string };
 }
@@ -97,6 +99,8 @@ export interface EngineDatabase extends TableGateway {
   hold<T extends Table>(table: T, where?: Where<T>): Promise<{ release(): Promise<void> }>;
   /** Sessions of this database that wait for another's lock. */
   waiting(): Promise<number>;
+  /** Sessions of functions in this database that are in a transaction, or wait in one. */
+  openTransactions(): Promise<number>;
   /** A statement that keeps the transaction's connection busy for so long. */
   dawdle(tx: TestTx, seconds: number): Promise<unknown>;
   /** A statement that the server refuses. */
