@@ -153,6 +153,8 @@ export interface DatabaseFacts {
   readonly maxConnections: number | undefined;
   /** What other applications hold at most, as far as declared. */
   readonly otherConnections: number;
+  /** After how many seconds without a connection it pauses by itself. Undefined where it doesn't, or isn't known to. */
+  readonly pausesAfterSeconds: number | undefined;
   /** IAM tokens are signed without a call; a secret is read from Secrets Manager. */
   readonly credentials: 'secret' | 'iam';
 }

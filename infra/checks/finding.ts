@@ -14,6 +14,7 @@ export const checkNames = [
   'event-bus-key',
   'order',
   'sweep-retries',
+  'auto-pause',
 ] as const;
 
 /** One of {@link checkNames}. */

@@ -1,10 +1,11 @@
+import { type Arrival, arrivals } from './arrivals.ts';
 import type { ConsumerFacts, DeploymentFacts, HandlerFacts } from './facts.ts';
 import { answers, type Finding } from './finding.ts';
 
 const { pass, fail, warning } = answers('handlers');
 
 /**
- * Two functions for one type would share its messages at random, each handling about half of them. Two direct consumers of
+ * Two functions for one type, or on one queue, would share its messages at random, each handling about half of them. Two direct consumers of
  * one name take each other's copies for duplicates.
  */
 export function checkHandlers(facts: DeploymentFacts): Finding[] {
@@ -12,7 +13,21 @@ export function checkHandlers(facts: DeploymentFacts): Finding[] {
     JSON.stringify([consumer, messageType]),
   );
   const names = grouped(facts.consumers, ({ consumer }) => consumer);
-  return [...types.map(check), ...names.map(checkConsumers)];
+  const queues = grouped(arrivals(facts), ({ source }) => source.queue.id);
+  return [...types.map(check), ...names.map(checkConsumers), ...queues.map(checkTakers)];
+}
+
+/** SQS gives a message to one receiver. */
+function checkTakers(takers: readonly Arrival[]): Finding {
+  const { queue } = (takers[0] as Arrival).source;
+  const functions = takers.map(({ source }) => source.function).join(', ');
+  return takers.length === 1
+    ? pass(queue.id, `Its messages are taken by ${functions}`)
+    : fail(
+        queue.id,
+        `${takers.length} functions take messages from this queue: ${functions}. Each message comes to one of them only`,
+        'give each a queue of its own, fed by the same rule or topic',
+      );
 }
 
 function grouped<T>(all: readonly T[], keyOf: (each: T) => string): T[][] {

@@ -1,4 +1,5 @@
 import { accept } from './accept.ts';
+import { checkAutoPause } from './auto-pause.ts';
 import { checkBatchFailures } from './batch-failures.ts';
 import { checkConnections } from './connections.ts';
 import { checkDeadLetterQueue } from './dead-letter-queue.ts';
@@ -36,6 +37,7 @@ const CHECKS: Readonly<Record<CheckName, (facts: DeploymentFacts) => Finding[]>>
   'event-bus-key': checkEventBusKey,
   order: checkOrder,
   'sweep-retries': checkSweepRetries,
+  'auto-pause': checkAutoPause,
 };
 
 /** Checks a deployment before it is one. The synth fails where one of the findings is a `fail`. */

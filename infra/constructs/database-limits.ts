@@ -33,14 +33,28 @@ export function instanceConnections(instance: rds.IDatabaseInstance): number | u
 /** The same for an Aurora cluster: by the largest capacity of Serverless v2, of which the parameter is computed. */
 export function clusterConnections(cluster: rds.IDatabaseCluster): number | undefined {
   const child = cluster.node.defaultChild;
-  if (!(child instanceof rds.CfnDBCluster) || child.dbClusterParameterGroupName !== undefined)
+  if (!(child instanceof rds.CfnDBCluster) || hasOwnParameters(child.dbClusterParameterGroupName))
     return undefined;
-  const scaling = child.serverlessV2ScalingConfiguration;
-  if (scaling === undefined || !('maxCapacity' in scaling)) return undefined;
-  const { minCapacity, maxCapacity } = scaling;
+  const { minCapacity, maxCapacity } = scalingOf(child);
   if (typeof maxCapacity !== 'number' || typeof minCapacity !== 'number') return undefined;
   const connections = ofMemory(maxCapacity * GIB_PER_ACU);
   return minCapacity <= 0.5 ? Math.min(connections, MOST_OF_A_SMALL_SERVERLESS) : connections;
+}
+
+/** Aurora's own, where the least capacity is 0. */
+const PAUSES_AFTER_SECONDS = 300;
+
+/** After how many seconds without a connection a cluster pauses by itself; undefined for one that doesn't, or is imported. */
+export function pausesAfter(cluster: rds.IDatabaseCluster): number | undefined {
+  const child = cluster.node.defaultChild;
+  if (!(child instanceof rds.CfnDBCluster)) return undefined;
+  const { minCapacity, secondsUntilAutoPause } = scalingOf(child);
+  return minCapacity === 0 ? (secondsUntilAutoPause ?? PAUSES_AFTER_SECONDS) : undefined;
+}
+
+/** The CDK's clusters say their capacity lazily, when they have their instances. */
+function scalingOf(cluster: rds.CfnDBCluster): rds.CfnDBCluster.ServerlessV2ScalingConfigurationProperty {
+  return cluster.stack.resolve(cluster.serverlessV2ScalingConfiguration) ?? {};
 }
 
 /** A parameter group of one's own may say anything. AWS's own are named so. */

@@ -1,9 +1,10 @@
+import { Duration } from 'aws-cdk-lib';
 import type * as ec2 from 'aws-cdk-lib/aws-ec2';
 import type * as iam from 'aws-cdk-lib/aws-iam';
 import type * as rds from 'aws-cdk-lib/aws-rds';
 import type * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import type { IDependable } from 'constructs';
-import { clusterConnections, instanceConnections } from './database-limits.ts';
+import { clusterConnections, instanceConnections, pausesAfter } from './database-limits.ts';
 import { Engine } from './engine.ts';
 
 /** What is said of a database, wherever it comes from. */
@@ -42,6 +43,11 @@ export interface DatabaseOptions {
   readonly vpc?: ec2.IVpc;
   /** @default - what the CDK's cluster or instance says; PostgreSQL where it says nothing */
   readonly engine?: Engine;
+  /**
+   * How long a connection may take to be there.
+   * @default Duration.seconds(5); 40 for a cluster of the CDK's that pauses, and has to wake up first
+   */
+  readonly connectTimeout?: Duration;
   /** @default - the cluster's or instance's own port, else the engine's default */
   readonly port?: number;
 }
@@ -58,6 +64,9 @@ export interface SecretDatabaseOptions extends DatabaseOptions {
   readonly proxy?: boolean;
 }
 
+/** Aurora wakes up in 15 to 30 s; with less, no attempt ever succeeds. */
+const WAKING = Duration.seconds(40);
+
 /** What the factories hand over. */
 interface DatabaseSource {
   readonly id: string;
@@ -69,6 +78,7 @@ interface DatabaseSource {
   readonly secret?: secretsmanager.ISecret | undefined;
   readonly vpc?: ec2.IVpc | undefined;
   readonly maxConnections?: number | undefined;
+  readonly pausesAfterSeconds?: number | undefined;
   readonly connectables: readonly ec2.IConnectable[];
   /** What must be there before anybody connects. */
   readonly constructs: readonly IDependable[];
@@ -89,6 +99,7 @@ export class Database {
       secret: ownSecret(cluster),
       vpc: ownVpc(cluster),
       maxConnections: clusterConnections(cluster),
+      pausesAfterSeconds: pausesAfter(cluster),
       connectables: [cluster],
       constructs: [cluster],
       grantIam: (grantee, user) => cluster.grantConnect(grantee, user),
@@ -149,6 +160,8 @@ export class Database {
   readonly vpc: ec2.IVpc | undefined;
   readonly maxConnections: number | undefined;
   readonly otherConnections: number;
+  /** After how many seconds without a connection it pauses by itself; undefined where it doesn't, or nobody here knows. */
+  readonly pausesAfterSeconds: number | undefined;
   /** How functions log in. */
   readonly credentials: 'secret' | 'iam';
   /** How it is called in messages. */
@@ -165,6 +178,7 @@ export class Database {
     this.vpc = options.vpc ?? source.vpc;
     this.maxConnections = options.maxConnections ?? source.maxConnections;
     this.otherConnections = options.otherConnections ?? 0;
+    this.pausesAfterSeconds = source.pausesAfterSeconds;
     this.credentials = options.iamUser === undefined ? 'secret' : 'iam';
     if (options.iamUser !== undefined && source.grantIam === undefined) {
       throw new Error(`${source.id}: logging in with IAM needs a cluster, an instance or a proxy of the CDK`);
@@ -198,6 +212,7 @@ export class Database {
       ...this.#login(login, iamUser),
       ...(proxy && { proxy: true }),
       ...(tls === false && { tls: false }),
+      ...this.#patience(),
     };
   }
 
@@ -229,6 +244,12 @@ export class Database {
       if (!open) client.connections.allowTo(database, port, 'Relaybox');
       else for (const group of groups) letIn(database, group, port);
     }
+  }
+
+  #patience(): Record<string, number> {
+    const given = this.#options.connectTimeout;
+    const timeout = given ?? (this.pausesAfterSeconds === undefined ? undefined : WAKING);
+    return timeout === undefined ? {} : { connectSeconds: timeout.toSeconds() };
   }
 
   #login(login: 'functions' | 'migration', iamUser: string | undefined): Record<string, unknown> {

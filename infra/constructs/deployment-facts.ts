@@ -52,6 +52,7 @@ export function deploymentFacts(relaybox: Relaybox, props: RelayboxProps): Deplo
       id: database.id,
       maxConnections: database.maxConnections,
       otherConnections: database.otherConnections,
+      pausesAfterSeconds: database.pausesAfterSeconds,
       credentials: database.credentials,
     },
     network: networkFacts(relaybox.network, props.egress, functionsOfUsers(relaybox)),

@@ -31,6 +31,10 @@ export class WakeQueue extends Construct {
 
   constructor(scope: Construct, id: string, props: WakeQueueProps) {
     super(scope, id);
+    if (props.queue?.fifo) {
+      // SQS takes no delay of a single message there, nor a message without a group.
+      throw new Error(`${props.queue.node.path} is a FIFO queue: a wake queue must be standard`);
+    }
     this.queue = props.queue ?? this.createQueue(props);
   }
 

@@ -20,6 +20,12 @@ export const prices = {
   lambdaRequest: price('Lambda, requests', 0.2e-6, 'request', 'third party, 2026'),
   sqsRequest: price('SQS standard', 0.4e-6, 'request of up to 64 KB', 'third party, 2026'),
   sqsFifoRequest: price('SQS FIFO', 0.5e-6, 'request of up to 64 KB', 'third party, 2026'),
+  sqsFairRequest: price(
+    'SQS standard, with a group',
+    0.1e-6,
+    'request beside its price',
+    'third party, 2026',
+  ),
   eventBridgeEvent: price('EventBridge, own events', 1e-6, 'event of up to 64 KB', memory),
   schedulerInvocation: price('EventBridge Scheduler', 1e-6, 'invocation', memory),
   interfaceEndpointHour: price('Interface endpoint', 0.01, 'hour and zone', memory),

@@ -22,6 +22,8 @@ export interface DatabaseHost {
   readonly proxy: boolean;
   /** False only for a database that has no TLS, on a private network. */
   readonly tls: boolean;
+  /** How long a connection may take to be there; longer where the database may have to wake up. Undefined: 5 s. */
+  readonly connectSeconds: number | undefined;
 }
 
 const VARIABLE = 'RELAYBOX_DATABASE';
@@ -49,7 +51,18 @@ export function readDatabase(reader: EnvironmentReader): DatabaseSettings | unde
 function readHost(reader: EnvironmentReader): DatabaseHost | undefined {
   const fields = reader.object(VARIABLE);
   if (fields === undefined) return undefined;
-  reader.only(fields, ['engine', 'host', 'port', 'database', 'user', 'secretArn', 'iam', 'proxy', 'tls']);
+  reader.only(fields, [
+    'engine',
+    'host',
+    'port',
+    'database',
+    'user',
+    'secretArn',
+    'iam',
+    'proxy',
+    'tls',
+    'connectSeconds',
+  ]);
   const needed = (name: string): string | undefined =>
     fields.values[name] === undefined
       ? reader.problem(`${VARIABLE}.${name}`, 'set')
@@ -64,6 +77,7 @@ function readHost(reader: EnvironmentReader): DatabaseHost | undefined {
   const iam = reader.booleanField(fields, 'iam') ?? false;
   const proxy = reader.booleanField(fields, 'proxy') ?? false;
   const tls = reader.booleanField(fields, 'tls') ?? true;
+  const connectSeconds = reader.numberField(fields, 'connectSeconds', 1, 300);
 
   if (iam === (secretArn !== undefined)) {
     return reader.problem(VARIABLE, 'given exactly one of secretArn and "iam": true');
@@ -71,5 +85,5 @@ function readHost(reader: EnvironmentReader): DatabaseHost | undefined {
   if (iam && user === undefined) return reader.problem(`${VARIABLE}.user`, 'set where "iam" is true');
   if (host === undefined || database === undefined) return undefined;
   const credentials = secretArn === undefined ? ({ iam: true } as const) : { secretArn };
-  return { engine, host, port, database, user, credentials, proxy, tls };
+  return { engine, host, port, database, user, credentials, proxy, tls, connectSeconds };
 }

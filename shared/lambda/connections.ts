@@ -37,9 +37,15 @@ export function shared<Connections extends Closable>(
   const known = open.get(key);
   // The key starts with the engine's name, and an engine's connections are all of one type.
   if (known) return known as Connections;
-  const connections = engine.connect(settings, { max: pool.max, queryTimeoutMs });
+  const connections = engine.connect(settings, { max: pool.max, queryTimeoutMs, ...patience(settings) });
   open.set(key, connections);
   return connections;
+}
+
+/** What the settings say of how long a connection may take. */
+function patience({ database }: Settings): Pick<PoolOptions, 'connectTimeoutMs'> {
+  if ('url' in database || database.connectSeconds === undefined) return {};
+  return { connectTimeoutMs: database.connectSeconds * 1000 };
 }
 
 /** Runs an invocation; statements meanwhile get no more time than is left of it. */

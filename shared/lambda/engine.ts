@@ -25,6 +25,8 @@ export interface PoolOptions {
   readonly max: number;
   /** Asked for each statement: how long its answer may take. */
   readonly queryTimeoutMs: () => number;
+  /** How long a connection may take to be there. @default - the store's, 5 s */
+  readonly connectTimeoutMs?: number;
 }
 
 /** The stores of one database. */

@@ -6,6 +6,7 @@ const database = {
   id: 'App/Database',
   maxConnections: 84,
   otherConnections: 0,
+  pausesAfterSeconds: undefined,
   credentials: 'secret',
 } as const;
 const ingest = 'App/Relaybox/Ingest';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { findingOf, messageOf } from './finding-of.ts';
-import { consumed, consumer, deadLetterQueue, fn, healthy, queue } from './healthy.ts';
+import { consumed, consumer, deadLetterQueue, fn, healthy, queue, source } from './healthy.ts';
 
 const producer = fn({ id: 'App/Own', role: 'producer', connections: 5, maxConcurrency: 2 });
 /** A function with `grantProduce` and a queue of its own, which may be an sqsConsumer. */
@@ -89,6 +89,17 @@ describe("a consumer's queue is looked at as an inbox's is", () => {
     const over = { id: 'App/Emails', encryption: 'kms-managed', fedByEventBridge: true } as const;
     const facts = healthy({ eventSources: [consumed({ queue: queue(over) })] });
     expect(findingOf(facts, 'event-bus-key', 'App/Emails').answer).toBe('fail');
+  });
+});
+
+describe('two functions on one queue', () => {
+  test('fail: each message comes to one of them only', () => {
+    const facts = healthy({ eventSources: [source(), consumed({ queue: queue() })] });
+    expect(messageOf(facts, 'handlers', 'App/Incoming')).toMatchInlineSnapshot(`
+      "  FAIL handlers · App/Incoming
+          2 functions take messages from this queue: App/Relaybox/Ingest, App/Relaybox/Emails. Each message comes to one of them only.
+          Fix: give each a queue of its own, fed by the same rule or topic."
+    `);
   });
 });
 

@@ -120,6 +120,31 @@ describe("the inbox's memory outlasts every redelivery", () => {
   });
 });
 
+describe('a database that pauses', () => {
+  const found = (intervalSeconds: number, pausesAfterSeconds: number | undefined) =>
+    findingOf(
+      healthy({
+        schedules: [sweep({ intervalSeconds })],
+        database: { ...healthy().database, pausesAfterSeconds },
+      }),
+      'auto-pause',
+      'App/Database',
+    );
+
+  test('and is swept as often as that is a warning: it never pauses', () => {
+    expect(found(300, 300)).toMatchObject({
+      answer: 'warning',
+      message:
+        'It pauses after 300 s without a connection, and 1 sweep runs at least as often (App/Relaybox/Relay each 300 s), so that it never does',
+    });
+    expect(found(301, 300).answer).toBe('pass');
+  });
+
+  test('is no concern of one that does not', () => {
+    expect(found(60, undefined).answer).toBe('pass');
+  });
+});
+
 describe('a sweep that comes late does not come at all', () => {
   test("retries of the schedule, its patience and the function's own retries fail in one message", () => {
     const facts = healthy({

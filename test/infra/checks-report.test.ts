@@ -24,7 +24,7 @@ describe('one list', () => {
 
   test('failures come first, each with values and fix; what passed is only counted', () => {
     expect(report(checkDeployment(troubled))).toMatchInlineSnapshot(`
-      "Relaybox checked this deployment: 1 fail, 1 unknown, 1 warning, 13 pass
+      "Relaybox checked this deployment: 1 fail, 1 unknown, 1 warning, 15 pass
         FAIL visibility · App/Incoming
           The visibility timeout is 60 s, shorter than 6 × the timeout of App/Relaybox/Ingest (60 s) = 360 s.
           Fix: set visibilityTimeout: Duration.seconds(360) on the queue, or the function's timeout to Duration.seconds(10) or less.
@@ -50,7 +50,13 @@ describe('one list', () => {
         }),
       ],
       network: { kind: 'vpc', id: 'App/Vpc', route: undefined, elsewhere: [], endpoints: undefined },
-      database: { id: 'Db', maxConnections: undefined, otherConnections: 0, credentials: 'secret' },
+      database: {
+        id: 'Db',
+        maxConnections: undefined,
+        otherConnections: 0,
+        pausesAfterSeconds: undefined,
+        credentials: 'secret',
+      },
     });
     const open = [...checkDeployment(nothing), ...checkDeployment(troubled)].filter(
       ({ answer }) => answer !== 'pass',

@@ -11,7 +11,13 @@ function onlySqs(network: DeploymentFacts['network']): DeploymentFacts {
   return healthy({
     network,
     destinations: [],
-    database: { id: 'Db', maxConnections: 84, otherConnections: 0, credentials: 'iam' },
+    database: {
+      id: 'Db',
+      maxConnections: 84,
+      otherConnections: 0,
+      pausesAfterSeconds: undefined,
+      credentials: 'iam',
+    },
   });
 }
 

@@ -106,6 +106,14 @@ describe('the relay', () => {
     });
   });
 
+  it('refuses a FIFO queue for its wakes, which come delayed, and one by one', () => {
+    const { stack, ...rest } = world();
+    const wakeQueue = new sqs.Queue(stack, 'Wakes', { fifo: true });
+    expect(() => relayboxIn({ stack, ...rest }, { relay: { wakeQueue } })).toThrow(
+      'Orders/Wakes is a FIFO queue: a wake queue must be standard',
+    );
+  });
+
   it('is swept each minute, and a sweep that comes late is dropped', () => {
     const { stack, ...rest } = world();
     const { relay } = relayboxIn({ stack, ...rest });
@@ -486,6 +494,46 @@ describe('a database', () => {
     const secret = new secretsmanager.Secret(stack, 'Secret') as secretsmanager.ISecret;
     const database = Database.fromProxy(proxy, { databaseName: 'app', vpc, secret });
     expect(database.settings()).toMatchObject({ host: 'proxy.example.internal', port: 5432, proxy: true });
+  });
+
+  it('of Aurora Serverless tells the connections that it allows, by its largest capacity', () => {
+    const { stack, vpc, database } = world();
+    // 2 units are 4 GiB: 0.75 × 4 GiB / 9,531,392.
+    expect(database.maxConnections).toBe(337);
+    const large = new rds.DatabaseCluster(stack, 'Large', {
+      engine: rds.DatabaseClusterEngine.auroraPostgres({ version: rds.AuroraPostgresEngineVersion.VER_16_6 }),
+      writer: rds.ClusterInstance.serverlessV2('Writer'),
+      serverlessV2MaxCapacity: 64,
+      vpc,
+    });
+    // The least capacity is half a unit, and Aurora then allows no more.
+    expect(Database.fromCluster(large, { databaseName: 'app' }).maxConnections).toBe(2_000);
+  });
+
+  it('that pauses is given the time to wake up, and it is said what keeps it awake', () => {
+    const { stack, vpc } = world();
+    const pausing = (id: string, seconds: number) =>
+      new rds.DatabaseCluster(stack, id, {
+        engine: rds.DatabaseClusterEngine.auroraPostgres({
+          version: rds.AuroraPostgresEngineVersion.VER_16_6,
+        }),
+        writer: rds.ClusterInstance.serverlessV2('Writer'),
+        serverlessV2MinCapacity: 0,
+        serverlessV2AutoPauseDuration: Duration.seconds(seconds),
+        vpc,
+      });
+    const database = Database.fromCluster(pausing('Pausing', 600), { databaseName: 'app' });
+    expect(database.settings()).toMatchObject({ connectSeconds: 40 });
+    expect(world().database.settings()).not.toHaveProperty('connectSeconds');
+    const patient = { databaseName: 'app', connectTimeout: Duration.minutes(1) };
+    expect(Database.fromCluster(pausing('Other', 300), patient).settings()).toMatchObject({
+      connectSeconds: 60,
+    });
+    relayboxIn({ stack, vpc, database }, { relay: { sweepInterval: Duration.hours(1) } });
+    Annotations.fromStack(stack).hasWarning(
+      '/Orders/Relaybox',
+      Match.stringLikeRegexp('It pauses after 600 s without a connection, and 1 sweep runs.*Maintain'),
+    );
   });
 
   it('of another engine is refused, by name', () => {

@@ -124,7 +124,13 @@ export function healthy(over: Partial<DeploymentFacts> = {}): DeploymentFacts {
       { name: 'orders', transport: 'sqs-fifo', keyed: true, queue: orders },
       { name: 'events', transport: 'eventbridge', keyed: false, busEncryption: 'aws' },
     ],
-    database: { id: 'App/Database', maxConnections: 84, otherConnections: 0, credentials: 'secret' },
+    database: {
+      id: 'App/Database',
+      maxConnections: 84,
+      otherConnections: 0,
+      pausesAfterSeconds: undefined,
+      credentials: 'secret',
+    },
     network: {
       kind: 'vpc',
       id: 'App/Vpc',

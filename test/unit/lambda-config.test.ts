@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readSettings } from '../../shared/lambda/config.ts';
+import { closeConnections, shared } from '../../shared/lambda/connections.ts';
+import type { PoolOptions } from '../../shared/lambda/engine.ts';
 import { ConfigurationError } from '../../shared/message/errors.ts';
 
 const URL = 'postgres://app:s3cret@127.0.0.1:5432/app';
@@ -52,6 +54,30 @@ describe('settings from the environment', () => {
       RELAYBOX_DATABASE: JSON.stringify({ ...host, user: 'relaybox', iam: true, proxy: true }),
     });
     expect(iam.database).toMatchObject({ user: 'relaybox', credentials: { iam: true }, proxy: true });
+  });
+
+  it('give a connection the time that the database may need to wake up', async () => {
+    const patienceOf = (connectSeconds?: number) => {
+      const host = { host: 'db.internal', database: 'app', secretArn: 'arn:x', connectSeconds };
+      const settings = readSettings({ RELAYBOX_DATABASE: JSON.stringify(host) });
+      let given: PoolOptions | undefined;
+      shared(
+        {
+          name: `test-${connectSeconds}`,
+          connect(_, pool) {
+            given = pool;
+            return { end: async () => undefined };
+          },
+        },
+        settings,
+        { max: 1 },
+      );
+      return given;
+    };
+    expect(patienceOf(40)).toMatchObject({ connectTimeoutMs: 40_000 });
+    expect(patienceOf()).not.toHaveProperty('connectTimeoutMs');
+    expect(() => patienceOf(0)).toThrow(/RELAYBOX_DATABASE\.connectSeconds must be a number from 1 to 300/);
+    await closeConnections();
   });
 
   it('read destinations, and tell a FIFO queue by its URL', () => {
