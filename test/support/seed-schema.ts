@@ -46,3 +46,52 @@ CREATE TABLE IF NOT EXISTS public.outbox_messages
 CREATE INDEX IF NOT EXISTS ix_outbox_messages_polling
     ON public.outbox_messages (state, next_attempt_at_utc, created_at_utc);
 `;
+
+/** The same for SQL Server ("SQL Server Schema"), word for word. */
+export const sqlServerSeedSchema = `
+CREATE TABLE [dbo].[InboxMessages]
+(
+    [Id]                 UNIQUEIDENTIFIER NOT NULL PRIMARY KEY,
+    [Source]             NVARCHAR(200)    NOT NULL,
+    [ExternalMessageId]  NVARCHAR(300)    NOT NULL,
+    [MessageType]        NVARCHAR(200)    NOT NULL,
+    [Payload]            NVARCHAR(MAX)    NOT NULL,
+    [Headers]            NVARCHAR(MAX)    NULL,
+    [CorrelationId]      NVARCHAR(200)    NULL,
+    [CreatedAtUtc]       DATETIMEOFFSET   NOT NULL,
+    [NextAttemptAtUtc]   DATETIMEOFFSET   NULL,
+    [RetryCount]         INT              NOT NULL DEFAULT (0),
+    [MaxRetries]         INT              NOT NULL DEFAULT (5),
+    [State]              INT              NOT NULL DEFAULT (0),
+    [LockedUntilUtc]     DATETIMEOFFSET   NULL,
+    [ProcessedAtUtc]     DATETIMEOFFSET   NULL,
+    [LastError]          NVARCHAR(MAX)    NULL
+);
+
+CREATE UNIQUE INDEX [UX_InboxMessages_Source_ExternalMessageId]
+    ON [dbo].[InboxMessages] ([Source], [ExternalMessageId]);
+
+CREATE INDEX [IX_InboxMessages_Polling]
+    ON [dbo].[InboxMessages] ([State], [NextAttemptAtUtc], [CreatedAtUtc]);
+
+CREATE TABLE [dbo].[OutboxMessages]
+(
+    [Id]                 UNIQUEIDENTIFIER NOT NULL PRIMARY KEY,
+    [Destination]        NVARCHAR(300)    NOT NULL,
+    [MessageType]        NVARCHAR(200)    NOT NULL,
+    [Payload]            NVARCHAR(MAX)    NOT NULL,
+    [Headers]            NVARCHAR(MAX)    NULL,
+    [CorrelationId]      NVARCHAR(200)    NULL,
+    [CreatedAtUtc]       DATETIMEOFFSET   NOT NULL,
+    [NextAttemptAtUtc]   DATETIMEOFFSET   NULL,
+    [RetryCount]         INT              NOT NULL DEFAULT (0),
+    [MaxRetries]         INT              NOT NULL DEFAULT (5),
+    [State]              INT              NOT NULL DEFAULT (0),
+    [LockedUntilUtc]     DATETIMEOFFSET   NULL,
+    [ProcessedAtUtc]     DATETIMEOFFSET   NULL,
+    [LastError]          NVARCHAR(MAX)    NULL
+);
+
+CREATE INDEX [IX_OutboxMessages_Polling]
+    ON [dbo].[OutboxMessages] ([State], [NextAttemptAtUtc], [CreatedAtUtc]);
+`;
