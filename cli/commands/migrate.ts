@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type EngineName, engineOf, type MigrationReport, migrationText } from '../database.ts';
-import { exit, UsageError } from '../errors.ts';
+import { exit, FunctionFailed, UsageError } from '../errors.ts';
 import { type TargetOptions, whole, withTarget } from '../options.ts';
 import { write } from '../output.ts';
 import { tablesOf, useFunction, withDatabase } from '../target.ts';
@@ -78,8 +78,21 @@ async function byFunction(options: MigrateOptions): Promise<Answer> {
   if (options.wait !== undefined)
     throw new UsageError('--wait goes with --url: a function waits as long as it may');
   const { withFunction } = await import('../target-function.ts');
-  const answer = await withFunction(options.function ?? '', (invoke) => invoke(requestOf(options)));
-  return { ...(answer as MigrationReport), missing: [] };
+  const name = options.function ?? '';
+  // The maintain function refuses a command that it doesn't know; without one it would run a cycle.
+  const request = { command: 'migrate', ...requestOf(options) };
+  const answer = await withFunction(name, (invoke) => invoke(request));
+  if (!isReport(answer)) {
+    throw new FunctionFailed(
+      `${name} did not answer "migrate": is it the migrate function, and of this version?`,
+    );
+  }
+  return { ...answer, missing: [] };
+}
+
+function isReport(answer: unknown): answer is MigrationReport {
+  const { applied, pending } = (answer ?? {}) as { readonly applied?: unknown; readonly pending?: unknown };
+  return Array.isArray(applied) && Array.isArray(pending);
 }
 
 function requestOf({ check, maxRows, wait, replaceSeedIdentity }: MigrateOptions) {

@@ -31,9 +31,11 @@ export function migrateFor(engine: AdminEngine): (options?: MigrateFunctionOptio
 /** Reads the request in the event; a deploy's own fields beside it are nothing to us. */
 function readRequest(event: unknown): Omit<MigrateRequest, 'waitSeconds'> {
   const given = (event ?? {}) as { readonly [field: string]: unknown };
-  const { dryRun, maxRows, replaceSeedIdentity } = given;
+  const { command, dryRun, maxRows, replaceSeedIdentity } = given;
   const wrong = (field: string, must: string) =>
     new ConfigurationError(`migrate was asked with a ${field} that is not ${must}`);
+  // An operator's command for the maintain function must not migrate anything.
+  if (command !== undefined && command !== 'migrate') throw wrong('command', 'migrate');
   if (dryRun !== undefined && typeof dryRun !== 'boolean') throw wrong('dryRun', 'true or false');
   if (maxRows !== undefined && typeof maxRows !== 'number') throw wrong('maxRows', 'a number');
   if (replaceSeedIdentity !== undefined && typeof replaceSeedIdentity !== 'boolean') {
