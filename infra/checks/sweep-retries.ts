@@ -2,7 +2,7 @@ import type { DeploymentFacts, FunctionFacts, ScheduleFacts } from './facts.ts';
 import { answers, type Finding } from './finding.ts';
 import { duration } from './words.ts';
 
-const { pass, fail, unknown } = answers('sweep-retries');
+const { pass, fail, warning, unknown } = answers('sweep-retries');
 
 /** The least that EventBridge Scheduler accepts. */
 const LEAST_AGE = 60;
@@ -44,6 +44,8 @@ function check(schedule: ScheduleFacts, target: FunctionFacts | undefined): Find
     wrong.push(`${schedule.function} is invoked ${again} times more after an error`);
     fix.push('retryAttempts: 0 on the function');
   }
+  // Only throttling makes it matter, so that alone it is no reason to stop a deployment.
+  const answer = wrong.length > 0 ? fail : warning;
   // Taking a sweep is all that the schedule does; what Lambda then throttles, it keeps.
   if (kept > longest) {
     wrong.push(`Lambda keeps for ${duration(kept)} what it can't run now of ${schedule.function}`);
@@ -51,7 +53,7 @@ function check(schedule: ScheduleFacts, target: FunctionFacts | undefined): Find
   }
   return wrong.length === 0
     ? pass(id, `A lost sweep is made good by the next one, ${duration(interval)} later`)
-    : fail(
+    : answer(
         id,
         `With one sweep every ${duration(interval)}, ${wrong.join(', and ')}: after an outage stale sweeps pile up`,
         `set ${fix.join(', ')}`,

@@ -31,6 +31,7 @@ import { sayOtherNames } from './service-name.ts';
  *   alarmTopic,
  * });
  * relaybox.addHandler('OrderPlaced', { messageType: 'order.placed', entry: 'functions/order-placed.ts' });
+ * relaybox.addConsumer('Emails', { consumer: 'emails', queue: emails, entry: 'functions/emails.ts' });
  * relaybox.grantProduce(placeOrderFunction);
  */
 export class Relaybox extends Construct {

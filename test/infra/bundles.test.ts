@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Bundle, buildFunctions } from '../../scripts/build-functions.ts';
 import { createDatabase, type TestDatabase } from '../support/database.ts';
 import { invokeBare, type Outcome } from './bare-process.ts';
@@ -17,6 +17,9 @@ const OWN: Readonly<Record<string, RegExp>> = {
   postgres: /node_modules\/pg(-[\w-]+)?\/|store\/postgres\/|lambda\/postgres\//,
   sqlserver: /node_modules\/(tedious|mssql)\/|store\/sqlserver\/|lambda\/sqlserver\//,
 };
+
+// Eight bundles are seconds of work, and a machine may be busy.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 describe("the functions' bundles", () => {
   const folder = mkdtempSync(join(tmpdir(), 'relaybox-bundles-'));

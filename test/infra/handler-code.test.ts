@@ -3,8 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { App, Stack } from 'aws-cdk-lib';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type HandlerBundling, handlerCode } from '../../infra/constructs/handler-code.ts';
+
+// A synth is a second of work, and a machine may be busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 describe('handlers’ code', () => {
   let folder: string;
