@@ -73,7 +73,7 @@ COMMIT TRANSACTION;`;
  * don't serialise by themselves. Taken in one order by all, and before the first sequence number is drawn.
  */
 const keyLocks = `INSERT INTO @locks ([Name])
-SELECT DISTINCT N'relaybox key ' + CONVERT(NVARCHAR(64), HASHBYTES('SHA2_256', CONVERT(VARBINARY(MAX), j.[destination] + NCHAR(0) + j.[partition_key])), 2) AS [name]
+SELECT DISTINCT N'relaybox key ' + CONVERT(NVARCHAR(64), HASHBYTES('SHA2_256', CONVERT(VARBINARY(MAX), j.[destination]) + 0x0000 + CONVERT(VARBINARY(MAX), j.[partition_key])), 2) AS [name]
 FROM OPENJSON(@p1) WITH ([destination] NVARCHAR(300) '$.destination', [partition_key] NVARCHAR(200) '$.partition_key') AS j
 WHERE j.[partition_key] IS NOT NULL ORDER BY [name];
 `;
