@@ -64,6 +64,15 @@ test('conditions pick rows; changes say how many', async () => {
   expect(await db.count('inbox', { processed_at_utc: not(null) })).toBe(1);
 });
 
+test('rows come in the order of their numbers, not of their digits', async () => {
+  await db.insertMany(
+    'inbox',
+    [9, 10, 100, 2].map((n) => ({ external_message_id: `m${n}`, sequence: String(n) })),
+  );
+  const rows = await db.rows('inbox', {}, { columns: ['sequence'] });
+  expect(rows.map(({ sequence }) => sequence)).toEqual(['2', '9', '10', '100']);
+});
+
 test('rows that the gateway makes are Relaybox’s own: a message, its key and its lane are claimed', async () => {
   await db.inbox.ingest([inboxRow({ partitionKey: 'k' })]);
   await db.update('keys', { head_type: 'other' });

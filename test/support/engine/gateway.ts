@@ -48,9 +48,10 @@ export function createGateway(dialect: Dialect, run: Run): TableGateway {
     rows: async (table, where = {}, options = {}) => {
       const { values, bind } = binder(dialect);
       const columns: readonly string[] = options.columns ?? tableColumns[table];
+      // By other names than the columns': SQL Server would order by what was selected, and a number's text is that.
       const picked = columns.map(
         (name) =>
-          `${dialect.selected(dialect.column(table, name), kindOf(table, name))} AS ${dialect.as(name)}`,
+          `${dialect.selected(dialect.column(table, name), kindOf(table, name))} AS ${dialect.as(`_${name}`)}`,
       );
       const order = (options.orderBy ?? tableOrder[table]).map((name) => dialect.column(table, name));
       const found = await run(

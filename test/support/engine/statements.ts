@@ -109,14 +109,14 @@ export async function insertRows(
   }
 }
 
-/** A row in the form that is the same on both engines. */
+/** A row, its columns under `_name`, in the form that is the same on both engines. */
 export function normalised(
   table: Table,
   columns: readonly string[],
   row: Record<string, unknown>,
 ): Record<string, unknown> {
   return Object.fromEntries(
-    columns.map((name) => [name, normalValue(row[name] ?? null, kindOf(table, name))]),
+    columns.map((name) => [name, normalValue(row[`_${name}`] ?? null, kindOf(table, name))]),
   );
 }
 
