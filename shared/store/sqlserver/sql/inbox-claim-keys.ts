@@ -1,4 +1,5 @@
 import type { Names } from '../names.ts';
+import { oneMore } from './counting.ts';
 import { headOf } from './inbox-keys.ts';
 import {
   changing,
@@ -12,7 +13,6 @@ import {
   idText,
   killedReason,
   notPaused,
-  oneMore,
   suspect,
 } from './inbox-shared.ts';
 import { later, never, now } from './time.ts';
@@ -23,7 +23,8 @@ const leased = `OPENJSON(@p1) WITH ([key] CHAR(64) '$.key', [token] UNIQUEIDENTI
 /**
  * First step of a keyed claim: leases keys whose head is due and of the type. `@p1` digest of the lane, `@p2` limit,
  * `@p3` lease in ms. Keys that wait, or that a Failed head blocks, are in neither part of the index that is read here.
- * Committed before the heads are read, so that no other claim has the key meanwhile.
+ * Committed before the heads are read, so that no other claim has the key meanwhile. Whether a key is free is asked again
+ * where it is written, as in `claimUnkeyed`.
  */
 export function leaseKeys(names: Names): string {
   const candidates = (due: string, order: string): string => `SELECT TOP (@p2) k.[KeyDigest], k.[HeadSequence]
@@ -41,7 +42,8 @@ FROM (
       SELECT * FROM (${candidates(`k.[NextAttemptAtUtc] IS NOT NULL AND k.[NextAttemptAtUtc] <= ${now}`, 'k.[NextAttemptAtUtc]')}) AS come
   ) AS f ORDER BY f.[HeadSequence]
 ) AS c
-INNER LOOP JOIN ${names.keys} AS k WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON k.[KeyDigest] = c.[KeyDigest]`;
+INNER LOOP JOIN ${names.keys} AS k WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON k.[KeyDigest] = c.[KeyDigest]
+WHERE k.[LockedUntilUtc] <= ${now}`;
 }
 
 /** Whether a head may be handled now by a handler of the type: 1 or 0, over the alias `h`. */

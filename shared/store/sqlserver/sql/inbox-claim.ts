@@ -19,8 +19,9 @@ import { later, now } from './time.ts';
  * MaxRetries or null, `@p6` whether to leave suspects out, since others are in hand already.
  *
  * One statement. Candidates are locked as they are read, in the order of the index, and what another has locked is
- * stepped over. The loop join keeps the candidates outside, read once: run a second time they would be other ones. A
- * doomed row is claimed too and marked so in the answer, for `endDoomed`: to end it here would put the end's index into
+ * stepped over. The loop join keeps the candidates outside, read once: run a second time they would be other ones. Whether
+ * a row is free is asked again where it is written, so that two never have it even where the candidates' locks don't hold.
+ * A doomed row is claimed too and marked so in the answer, for `endDoomed`: to end it here would put the end's index into
  * every claim.
  */
 export function claimUnkeyed(names: Names): string {
@@ -45,7 +46,8 @@ OUTPUT ${claimedOutput}, c.[Alone] AS [alone], c.[Doomed] AS [doomed]
 FROM (
   ${chosenFrom(found, '@p2', '@p3')}
 ) AS c
-INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON i.[Id] = c.[Id]`;
+INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON i.[Id] = c.[Id]
+WHERE i.[ProcessedAtUtc] IS NULL AND ${free('i')}`;
 }
 
 /**
