@@ -1,3 +1,4 @@
+import { oneMore } from './counting.ts';
 import { now } from './time.ts';
 
 /**
@@ -29,14 +30,6 @@ export function suspect(alias: string): string {
 /** 1 for a row that lost its lease again although it ran alone, and has no attempts left. */
 export function doomed(alias: string, maxRetries: string): string {
   return `CASE WHEN ${alias}.[State] = 1 AND ISNULL(${alias}.[LostLeases], 0) > 0 AND ${alias}.[RetryCount] > COALESCE(${maxRetries}, ${alias}.[MaxRetries]) THEN 1 ELSE 0 END`;
-}
-
-/**
- * A counter and one. It stays at the largest number that the column holds: another program's row may be there already,
- * and an overflow would end the statement for all rows of its batch.
- */
-export function oneMore(counter: string): string {
-  return `CASE WHEN ISNULL(${counter}, 0) < 2147483647 THEN ISNULL(${counter}, 0) + 1 ELSE 2147483647 END`;
 }
 
 /**

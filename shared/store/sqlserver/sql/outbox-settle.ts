@@ -1,5 +1,6 @@
 import type { AfterSuccess } from '../../outbox-store.ts';
 import { guidText, type Names } from '../names.ts';
+import { oneMore } from './counting.ts';
 import { begin, extendSql } from './outbox-fence.ts';
 import { blockersOf } from './outbox-predicates.ts';
 import { later, now } from './time.ts';
@@ -70,7 +71,7 @@ INSERT INTO @given ([Id], [Follow], [Reason], [Ms])
 SELECT j.[Id], j.[Follow], j.[Reason], j.[Ms]
 FROM OPENJSON(@p5) WITH ([Id] UNIQUEIDENTIFIER '$.id', [Follow] BIT '$.f', [Reason] NVARCHAR(MAX) '$.r', [Ms] BIGINT '$.ms') AS j;
 UPDATE o SET [State] = CASE WHEN ${ends} THEN 3 ELSE 0 END,
-  [RetryCount] = o.[RetryCount] + CASE WHEN g.[Ms] IS NULL THEN 0 ELSE 1 END,
+  [RetryCount] = CASE WHEN g.[Ms] IS NULL THEN o.[RetryCount] ELSE ${oneMore('o.[RetryCount]')} END,
   [NextAttemptAtUtc] = CASE WHEN ${ends} THEN NULL ELSE ${later('g.[Ms]')} END,
   [Held] = ${options.block ? `CASE WHEN ${ends} AND o.[PartitionKey] IS NOT NULL THEN 1 ELSE 0 END` : '0'},
   [ProcessedAtUtc] = CASE WHEN ${ends} THEN ${now} END, [LockedUntilUtc] = NULL, [LastError] = g.[Reason]
