@@ -34,10 +34,10 @@ export function headOf(names: Names, key: string): string {
 /** Keys out of JSON. JavaScript has sorted them, and the loop join keeps that order, so two who lock several don't deadlock. */
 const given = `OPENJSON(@p1) WITH ([key] CHAR(64) '$.key', [token] UNIQUEIDENTIFIER '$.token') AS g`;
 
-/** Locks keys: `@p1` JSON array of `{ key, token }`, sorted by key. */
+/** Locks keys: `@p1` JSON array of `{ key, token }`, sorted by key. Answers those that have a row. */
 export function lockKeys(names: Names): string {
   return `
-SELECT COUNT(*) AS [locked]
+SELECT g.[key] AS [key]
 FROM ${given}
 INNER LOOP JOIN ${names.keys} AS k ${changing} ON k.[KeyDigest] = ${digestFrom('g.[key]')}
 OPTION (MAXDOP 1)`;

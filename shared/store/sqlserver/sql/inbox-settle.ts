@@ -29,7 +29,8 @@ WHERE i.[Id] = CONVERT(UNIQUEIDENTIFIER, @p1) AND i.[LockToken] = CONVERT(UNIQUE
  */
 export function markKeyedProcessed(names: Names): string {
   return `
-DECLARE @locked INT = (SELECT COUNT(*) FROM ${names.keys} AS k ${changing} WHERE k.[KeyDigest] = @p3);
+DECLARE @locked INT;
+SELECT @locked = 1 FROM ${names.keys} AS k ${changing} WHERE k.[KeyDigest] = @p3;
 DECLARE @done TABLE ([Id] UNIQUEIDENTIFIER NOT NULL);
 UPDATE i SET ${processed}
 OUTPUT inserted.[Id] INTO @done ([Id])
