@@ -21,7 +21,7 @@ afterAll(() => db.drop());
 /** A schema of one test's own. */
 function fresh(): Names {
   schemas += 1;
-  return sqlServerNames({ schema: `test ${schemas}` });
+  return sqlServerNames({ schema: `test_${schemas}` });
 }
 
 /** The seed's tables, in a schema of one test's own. */
@@ -120,6 +120,15 @@ function killedAfter(statements: number): MigrationSource {
     },
   };
 }
+
+test('crash-proof: killed between the last step of a version and its end, it notes the end the next time', async () => {
+  const names = fresh();
+  await migrate(db.database, names);
+  await db.rows(`DELETE FROM ${names.version} WHERE [Version] = 2 AND [Step] = N'complete'`);
+  await expect(checkSchema(db.database, names)).rejects.toThrow(/0002_/);
+  expect(await migrate(db.database, names)).toMatchObject({ applied: [] });
+  await checkSchema(db.database, names);
+});
 
 test('a step that needs the table alone waits in short turns, and says so when there is none', async () => {
   const names = await seeded();

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { SchemaError } from '../../message/errors.ts';
 import { seedIdentity } from './check.ts';
 import { sqlState } from './connection-errors.ts';
-import { appliedSteps, record, stepKey, versionTableSql } from './migration-record.ts';
+import { appliedSteps, endless, record, stepKey, versionTableSql } from './migration-record.ts';
 import { createdRelation, migrationSteps, type Step } from './migration-steps.ts';
 import type { Names } from './names.ts';
 
@@ -79,7 +79,8 @@ export async function migrate(
 }
 
 async function run(client: pg.PoolClient, names: Names, options: MigrateOptions): Promise<MigrationReport> {
-  const { steps, seedIdentity } = await pendingSteps(client, names, options);
+  const { steps, endless, seedIdentity } = await pendingSteps(client, names, options);
+  for (const version of endless) await record(client, names, version, 'complete');
   if (steps.length > 0) await refuseHuge(client, names, options.maxRows ?? defaultMaxRows);
   const applied: string[] = [];
   for (const [index, step] of steps.entries()) {
@@ -100,7 +101,7 @@ async function pendingSteps(
   client: pg.PoolClient,
   names: Names,
   options: MigrateOptions,
-): Promise<{ steps: Step[]; seedIdentity: boolean }> {
+): Promise<{ steps: Step[]; endless: readonly number[]; seedIdentity: boolean }> {
   const seed = await client.query(seedIdentitySql, [names.inbox]);
   const seedIdentity = seed.rows.length > 0;
   const done = await appliedSteps(client, names);
@@ -108,7 +109,7 @@ async function pendingSteps(
     (step) =>
       !done.has(stepKey(step)) && !(step.unlessSeedIdentity && seedIdentity && !options.replaceSeedIdentity),
   );
-  return { steps, seedIdentity };
+  return { steps, endless: endless(done, steps), seedIdentity };
 }
 
 /** Waits by asking again: a waiting lock request would hold a snapshot, for which the other's index would wait. */

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { SchemaError } from '../../message/errors.ts';
-import { schemaVersion } from './migration-files.ts';
+import { migrationFiles, schemaVersion } from './migration-files.ts';
 import type { Step } from './migration-steps.ts';
 import type { Names } from './names.ts';
 
@@ -29,6 +29,18 @@ export async function appliedSteps(client: pg.PoolClient, names: Names): Promise
     );
   }
   return new Set(rows.map((row) => `${row.version} ${row.step}`));
+}
+
+/**
+ * Versions of which every step is recorded and the end isn't: a run was killed between the two. `pending` are the steps
+ * that are still to be applied.
+ */
+export function endless(done: ReadonlySet<string>, pending: readonly Step[]): readonly number[] {
+  return migrationFiles
+    .map((_, index) => index + 1)
+    .filter(
+      (version) => !done.has(`${version} complete`) && !pending.some((step) => step.version === version),
+    );
 }
 
 /** Records a step as applied; `complete` says that all of a version's are. */

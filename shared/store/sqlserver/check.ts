@@ -97,7 +97,7 @@ export async function checkSchema(
       `the login ${login} lacks ${lacking.length === 1 ? first : `${lacking.length} rights`}: run ${grants}`,
     );
   }
-  if (!identity && facts['identity'] !== 1) {
+  if (!identity && Number(facts['identity']) === 0) {
     throw new SchemaError(
       `the inbox has no unique index, so that duplicates would be handled twice: run CREATE UNIQUE INDEX ${names.placeholders['inbox_index_identity']} ON ${names.inbox} ([Identity])`,
     );
@@ -159,7 +159,11 @@ function checkSql(names: Names): string {
   return `
 SELECT USER_NAME() AS [login], DB_NAME() AS [database],
   (SELECT d.[compatibility_level] FROM sys.databases AS d WHERE d.[database_id] = DB_ID()) AS [level],
-  CASE WHEN INDEXPROPERTY(OBJECT_ID(@p1), ${names.placeholders['inbox_index_identity_literal']}, 'IsUnique') = 1 THEN 1 ELSE 0 END AS [identity];
+  (SELECT COUNT(*) FROM sys.indexes AS x
+   JOIN sys.index_columns AS c ON c.[object_id] = x.[object_id] AND c.[index_id] = x.[index_id] AND c.[is_included_column] = 0
+   JOIN sys.columns AS n ON n.[object_id] = c.[object_id] AND n.[column_id] = c.[column_id] AND n.[name] = N'Identity'
+   WHERE x.[object_id] = OBJECT_ID(@p1) AND x.[is_unique] = 1 AND x.[is_disabled] = 0 AND x.[has_filter] = 0
+     AND 1 = (SELECT COUNT(*) FROM sys.index_columns AS k WHERE k.[object_id] = x.[object_id] AND k.[index_id] = x.[index_id] AND k.[is_included_column] = 0)) AS [identity];
 SELECT v.[Version] AS [version] FROM ${names.version} AS v
 WHERE v.[Step] = N'complete' AND v.[OutboxTable] = @p2 AND v.[InboxTable] = @p3;
 SELECT w.[p] + N' ON OBJECT::' + w.[r] AS [grant]

@@ -3,7 +3,7 @@ import { SchemaError } from '../../message/errors.ts';
 import { refuseLevel } from './check.ts';
 import { deadlock, sqlNumber } from './connection-errors.ts';
 import type { SqlServerClient } from './connections.ts';
-import { appliedSteps, foundationSql, recordSql } from './migration-record.ts';
+import { appliedSteps, endless, foundationSql, recordSql } from './migration-record.ts';
 import { sessionOptions, stepBatch } from './migration-sql.ts';
 import { migrationSteps, type Step, stepKey } from './migration-steps.ts';
 import { type Names, quoted } from './names.ts';
@@ -80,7 +80,8 @@ async function run(
   options: MigrateOptions,
   online: boolean,
 ): Promise<MigrationReport> {
-  const { steps, seedIdentity } = await pendingSteps(client, names, options, online);
+  const { steps, endless, seedIdentity } = await pendingSteps(client, names, options, online);
+  for (const version of endless) await client.batch(recordSql(names, version, 'complete'));
   if (steps.length > 0) await refuseHuge(client, names, options.maxRows ?? defaultMaxRows);
   const applied: string[] = [];
   for (const [index, step] of steps.entries()) {
@@ -102,7 +103,7 @@ async function pendingSteps(
   names: Names,
   options: MigrateOptions,
   online: boolean,
-): Promise<{ steps: Step[]; seedIdentity: boolean }> {
+): Promise<{ steps: Step[]; endless: readonly number[]; seedIdentity: boolean }> {
   const seed = await client.query(seedIdentity, [names.inbox]);
   const hasSeed = seed.rows.length > 0;
   const done = await appliedSteps(client, names);
@@ -110,7 +111,7 @@ async function pendingSteps(
     (step) =>
       !done.has(stepKey(step)) && !(step.unlessSeedIdentity && hasSeed && !options.replaceSeedIdentity),
   );
-  return { steps, seedIdentity: hasSeed };
+  return { steps, endless: endless(done, steps), seedIdentity: hasSeed };
 }
 
 async function server(

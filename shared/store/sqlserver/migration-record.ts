@@ -1,6 +1,7 @@
 import { SchemaError } from '../../message/errors.ts';
 import type { Database } from './database.ts';
-import { schemaVersion } from './migration-files.ts';
+import { migrationFiles, schemaVersion } from './migration-files.ts';
+import type { Step } from './migration-steps.ts';
 import { literal, type Names, quoted } from './names.ts';
 
 /** The steps that are recorded as applied. Throws where the schema isn't this build's to migrate. */
@@ -27,6 +28,18 @@ FROM ${names.version} ORDER BY [Version] DESC`,
     );
   }
   return new Set(rows.map((row) => `${row['version']} ${row['step']}`));
+}
+
+/**
+ * Versions of which every step is recorded and the end isn't: a run was killed between the two. `pending` are the steps
+ * that are still to be applied.
+ */
+export function endless(done: ReadonlySet<string>, pending: readonly Step[]): readonly number[] {
+  return migrationFiles
+    .map((_, index) => index + 1)
+    .filter(
+      (version) => !done.has(`${version} complete`) && !pending.some((step) => step.version === version),
+    );
 }
 
 /** The statement that records a step; `complete` says that all of a version's are. The names in it were checked. */

@@ -112,6 +112,15 @@ function killedAfter(statements: number): MigrationSource {
   };
 }
 
+test('crash-proof: killed between the last step of a version and its end, it notes the end the next time', async () => {
+  const names = fresh();
+  await migrate(db.pool, names);
+  await db.pool.query(`DELETE FROM ${names.version} WHERE version = 2 AND step = 'complete'`);
+  await expect(checkSchema(db.pool, names)).rejects.toThrow(/0002_/);
+  expect(await migrate(db.pool, names)).toMatchObject({ applied: [] });
+  await checkSchema(db.pool, names);
+});
+
 test('an index that an interrupted build left invalid is built again', async () => {
   const names = fresh();
   await migrate(db.pool, names);
