@@ -1,11 +1,6 @@
 import { CommanderError } from 'commander';
 import { withoutSecrets } from '../shared/delivery/secrets.ts';
-import {
-  ConfigurationError,
-  DatabaseUnavailable,
-  RelayboxError,
-  SchemaError,
-} from '../shared/message/errors.ts';
+import { ConfigurationError, DatabaseUnavailable, RelayboxError } from '../shared/message/errors.ts';
 import { RequestRefused } from '../shared/operations/errors.ts';
 import { printable } from './output.ts';
 
@@ -59,34 +54,6 @@ export function usageError({ code, message }: CommanderError): UsageError {
   return new UsageError(
     code === 'commander.help' ? 'name a command: see --help' : message.replace(/^error: /, ''),
   );
-}
-
-/** The server's refusals that have a code of ours, so that a script need not know SQLSTATEs. */
-export function withCode(error: unknown): unknown {
-  if (error instanceof RelayboxError || !(error instanceof Error)) return error;
-  const { code } = error as { readonly code?: unknown };
-  // No login, no such database, no more connections: the server answered, and let nobody in.
-  if (isOneOf(code, '28P01', '28000', '3D000', '53300', '57P03')) {
-    return new DatabaseUnavailable(`the database let nobody in: ${error.message}`, { cause: error });
-  }
-  // No such table, or schema, or column.
-  if (isOneOf(code, '42P01', '3F000', '42703')) {
-    return new SchemaError(
-      `the tables are not there as they must be (${error.message}): run "relaybox migrate", and check --schema and the tables' names`,
-      { cause: error },
-    );
-  }
-  if (code === '42501') {
-    return new SchemaError(
-      `the login lacks a right (${error.message}): "relaybox migrate --check" names the grants`,
-      { cause: error },
-    );
-  }
-  return error;
-}
-
-function isOneOf(code: unknown, ...codes: readonly string[]): boolean {
-  return typeof code === 'string' && codes.includes(code);
 }
 
 function messageOf(error: unknown): string {

@@ -2,8 +2,9 @@ import { readFile } from 'node:fs/promises';
 import type { Command as Name } from '../shared/operations/requests.ts';
 import type { Responses } from '../shared/operations/responses.ts';
 import { type CommandDatabase, openDatabase, type TableNames } from './database.ts';
-import { UsageError, withCode } from './errors.ts';
+import { UsageError } from './errors.ts';
 import type { TargetOptions } from './options.ts';
+import { withCode } from './refusals.ts';
 
 /** A request of one command, as JSON takes it. */
 export type Request<Command extends Name> = { readonly command: Command } & Readonly<Record<string, unknown>>;

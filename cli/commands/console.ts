@@ -3,9 +3,9 @@ import { withoutSecrets } from '../../shared/delivery/secrets.ts';
 import { SchemaError } from '../../shared/message/errors.ts';
 import { openBrowser } from '../console/browser.ts';
 import { type About, startConsole } from '../console/server.ts';
-import { withCode } from '../errors.ts';
 import { type TargetOptions, whoAmI, whole, withTarget } from '../options.ts';
 import { write } from '../output.ts';
+import { withCode } from '../refusals.ts';
 import { type Target, useFunction, withTargetOf } from '../target.ts';
 
 interface ConsoleOptions extends TargetOptions {

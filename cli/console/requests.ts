@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Command } from '../../shared/operations/requests.ts';
-import { errorAnswer, exit, exitCodeOf, withCode } from '../errors.ts';
+import { errorAnswer, exit, exitCodeOf } from '../errors.ts';
+import { withCode } from '../refusals.ts';
 import type { Request, Target } from '../target.ts';
 import { json, type Reply } from './reply.ts';
 
