@@ -21,6 +21,7 @@ export function readQueueFacts(name: string, value: unknown, problem: Problem): 
     encryption: facts.choice('encryption', ENCRYPTIONS),
     keyAllowsEvents: facts.flag('keyAllowsEvents'),
     fedByEventBridge: facts.flag('fedByEventBridge'),
+    maxMessageSizeBytes: facts.number('maxMessageSizeBytes'),
     ...deadLetterQueue(name, facts, problem),
   };
   facts.finish();

@@ -67,6 +67,8 @@ export interface ExistingDatabaseSettings {
 export interface DestinationSettings {
   readonly arn: string;
   readonly keyed: boolean | undefined;
+  /** What a queue of somebody else's doesn't tell. */
+  readonly queueFacts: KnownQueueFacts | undefined;
 }
 
 /** An inbox; without a queue one is made. */
@@ -151,11 +153,15 @@ function readDestinations(context: Context): AppSettings['destinations'] {
   const entries = Object.entries(context.json('destinations', {}));
   return Object.fromEntries(
     entries.flatMap(([name, value]): [string, DestinationSettings][] => {
-      const { arn, keyed } = fieldsOf(typeof value === 'string' ? { arn: value } : value);
+      const { arn, keyed, queueFacts } = fieldsOf(typeof value === 'string' ? { arn: value } : value);
+      const facts = readQueueFacts(`destinations.${name}.queueFacts`, queueFacts, context.problem);
       if (typeof arn === 'string' && arn.startsWith('arn:')) {
-        return [[name, { arn, keyed: typeof keyed === 'boolean' ? keyed : undefined }]];
+        return [[name, { arn, keyed: typeof keyed === 'boolean' ? keyed : undefined, queueFacts: facts }]];
       }
-      context.problem(`destinations.${name}`, `the ARN of a queue or a bus, or { "arn": …, "keyed": … }`);
+      context.problem(
+        `destinations.${name}`,
+        `the ARN of a queue or a bus, or { "arn": …, "keyed": …, "queueFacts": … }`,
+      );
       return [];
     }),
   );

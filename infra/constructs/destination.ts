@@ -2,8 +2,7 @@ import type * as events from 'aws-cdk-lib/aws-events';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type * as sqs from 'aws-cdk-lib/aws-sqs';
 import type { QueueFacts } from '../checks/facts.ts';
-import type { KnownQueueFacts } from './queue-facts.ts';
-import { queueFacts } from './queue-facts.ts';
+import { type KnownQueueFacts, maxMessageBytes, queueFacts } from './queue-facts.ts';
 
 /** What is said of a destination beside what it is. */
 export interface DestinationOptions {
@@ -73,11 +72,13 @@ export class QueueDestination extends Destination {
   override readonly queue: sqs.IQueue;
   /** What is known of it. */
   readonly facts: QueueFacts;
+  readonly #known: KnownQueueFacts | undefined;
 
   constructor(queue: sqs.IQueue, options: QueueDestinationOptions) {
     super(options);
     this.queue = queue;
-    this.facts = queueFacts(queue, options.queueFacts);
+    this.#known = options.queueFacts;
+    this.facts = queueFacts(queue, this.#known);
   }
 
   settings(): Record<string, unknown> {
@@ -86,7 +87,9 @@ export class QueueDestination extends Destination {
   }
 
   limits(): Record<string, unknown> {
-    return { type: 'sqs' };
+    // Read when it is asked for: the queue may be changed after the destination was made of it.
+    const maxBytes = maxMessageBytes(this.queue, this.#known);
+    return { type: 'sqs', ...(maxBytes !== undefined && { maxBytes }) };
   }
 
   grantSend(relay: iam.IGrantable): void {

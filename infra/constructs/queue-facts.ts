@@ -19,6 +19,8 @@ export interface KnownQueueFacts {
   readonly keyAllowsEvents?: boolean;
   /** Whether an EventBridge rule delivers to it. @default - not known */
   readonly fedByEventBridge?: boolean;
+  /** The queue's own maximum message size in bytes, 1,024 to 1,048,576. @default - as the CDK says, or what SQS takes */
+  readonly maxMessageSizeBytes?: number;
 }
 
 /** What is known of a dead-letter queue. */
@@ -49,6 +51,12 @@ export function queueFacts(queue: sqs.IQueue, known: KnownQueueFacts = {}): Queu
     keyAllowsEvents: known.keyAllowsEvents ?? allowsEvents(queue.encryptionMasterKey),
     fedByEventBridge: known.fedByEventBridge,
   };
+}
+
+/** The most bytes that a queue takes, which may be a token; undefined where it has no size of its own, as far as known. */
+export function maxMessageBytes(queue: sqs.IQueue, known: KnownQueueFacts = {}): number | undefined {
+  const child = queue.node.defaultChild;
+  return known.maxMessageSizeBytes ?? (child instanceof sqs.CfnQueue ? child.maximumMessageSize : undefined);
 }
 
 function deadLetterQueueOf(

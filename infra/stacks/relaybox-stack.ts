@@ -91,11 +91,14 @@ export class RelayboxStack extends Stack {
     );
   }
 
-  #destination(name: string, { arn, keyed }: DestinationSettings): Destination {
+  #destination(name: string, { arn, keyed, queueFacts }: DestinationSettings): Destination {
     const options = keyed === undefined ? {} : { keyed };
     const id = `Destination-${name}`;
     return arn.includes(':sqs:')
-      ? Destination.queue(sqs.Queue.fromQueueArn(this, id, arn), options)
+      ? Destination.queue(sqs.Queue.fromQueueArn(this, id, arn), {
+          ...options,
+          ...(queueFacts && { queueFacts }),
+        })
       : Destination.eventBus(events.EventBus.fromEventBusArn(this, id, arn), options);
   }
 

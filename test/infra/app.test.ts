@@ -64,6 +64,15 @@ describe('the app', () => {
     });
   });
 
+  it("tells producers an existing queue's own maximum message size, as the context has it", () => {
+    const arn = 'arn:aws:sqs:eu-central-1:111122223333:orders';
+    const stack = theApp({
+      'relaybox:destinations': { orders: { arn, queueFacts: { maxMessageSizeBytes: 65_536 } } },
+    });
+    const limits = stack.resolve(stack.relaybox.environmentOfProducers['RELAYBOX_DESTINATION_LIMITS']);
+    expect(JSON.parse(limits)).toMatchObject({ orders: { type: 'sqs', maxBytes: 65_536 } });
+  });
+
   it('deploys the example when asked', () => {
     const template = Template.fromStack(theApp({ 'relaybox:example': 'true' }));
     template.hasResourceProperties('AWS::Lambda::Function', { Description: 'Handles order.placed' });

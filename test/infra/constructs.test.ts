@@ -394,6 +394,37 @@ describe('grantProduce', () => {
       expect(actions).toContain(action);
   });
 
+  it("hands over each queue's own maximum message size, read from the queue or said of an imported one", () => {
+    const { stack, vpc, ...rest } = world();
+    const small = new sqs.Queue(stack, 'Small', { maxMessageSizeBytes: 262_144 });
+    const late = new sqs.Queue(stack, 'Late');
+    const arn = 'arn:aws:sqs:eu-central-1:111122223333:theirs';
+    const theirs = (id: string) => sqs.Queue.fromQueueArn(stack, id, arn);
+    const relaybox = relayboxIn(
+      { stack, vpc, ...rest },
+      {
+        destinations: {
+          small: Destination.queue(small),
+          late: Destination.queue(late),
+          plain: Destination.queue(new sqs.Queue(stack, 'Plain')),
+          theirs: Destination.queue(theirs('Theirs'), { queueFacts: { maxMessageSizeBytes: 1_024 } }),
+          unknown: Destination.queue(theirs('Unknown')),
+        },
+      },
+    );
+    (late.node.defaultChild as sqs.CfnQueue).maximumMessageSize = 2_048;
+    const fn = functionIn({ stack, vpc, ...rest });
+    relaybox.grantProduce(fn, { maxConcurrency: 5, connections: 1 });
+    const environment = environmentOf(Template.fromStack(stack), stack, fn);
+    expect(parsed(environment['RELAYBOX_DESTINATION_LIMITS'])).toEqual({
+      small: { type: 'sqs', maxBytes: 262_144 },
+      late: { type: 'sqs', maxBytes: 2_048 },
+      plain: { type: 'sqs' },
+      theirs: { type: 'sqs', maxBytes: 1_024 },
+      unknown: { type: 'sqs' },
+    });
+  });
+
   it('opens the database to a function that may go anywhere, in the stack of the function, and the CDK warns of nothing', () => {
     const app = new App({ context: { 'aws:cdk:bundling-stacks': [] } });
     const base = new Stack(app, 'Base');
