@@ -14,6 +14,8 @@ export interface GateRequest {
 export type Fault =
   /** The broker never sees it; this status is the answer. */
   | { readonly kind: 'status'; readonly status: number }
+  /** The broker never sees it; the answer is 200, and that each entry of the batch failed by the broker's own fault. */
+  | { readonly kind: 'entries' }
   /** The broker never sees it; the connection breaks. */
   | { readonly kind: 'reset' }
   /** The broker accepts it; the connection breaks before the sender hears of it. */
@@ -79,6 +81,7 @@ export async function openGate(endpoint: string): Promise<FaultGate> {
         message: 'the broker is unwell',
       });
     }
+    if (fault?.kind === 'entries') return answerJson(response, 200, everyEntryFailed(body.toString('utf8')));
     if (fault?.kind === 'reset') return breakOff(response);
     if (fault?.kind === 'delay') await new Promise((resolve) => setTimeout(resolve, fault.ms));
     if (fault?.kind === 'hold' && fault.when === 'before' && (await fault.until()) === 'break off') {
@@ -122,6 +125,18 @@ export async function openGate(endpoint: string): Promise<FaultGate> {
       await closeNow(server);
       agent.destroy();
     },
+  };
+}
+
+/** What SQS and EventBridge answer of a batch then, in one: each client reads what it knows. */
+function everyEntryFailed(body: string): object {
+  const { Entries: entries = [] } = JSON.parse(body) as { readonly Entries?: readonly { Id?: string }[] };
+  const [code, message] = ['InternalFailure', 'the broker is unwell'];
+  return {
+    Successful: [],
+    Failed: entries.map(({ Id }) => ({ Id, Code: code, Message: message, SenderFault: false })),
+    FailedEntryCount: entries.length,
+    Entries: entries.map(() => ({ ErrorCode: code, ErrorMessage: message })),
   };
 }
 

@@ -121,9 +121,12 @@ class Sending {
     const answer = await this.#call(parcels, budgetMs);
     const how = { began, alone: parcels.length === 1 };
     if (!('kind' in answer)) {
+      const outcomes = parcels.map((_, index) => answer[index] ?? unmentioned);
       for (const [index, parcel] of parcels.entries()) {
-        this.#record(parcel, answer[index] ?? unmentioned, how);
+        this.#record(parcel, outcomes[index] ?? unmentioned, how);
       }
+      // With status 200, but as silent as an outage.
+      if (!how.alone && outcomes.every(({ kind }) => kind === 'unavailable')) this.#silentCalls++;
     } else if (how.alone || answer.kind === 'interrupted' || answer.laneWide) {
       for (const parcel of parcels) this.#record(parcel, answer, how);
     } else {

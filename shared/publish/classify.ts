@@ -67,10 +67,14 @@ const broken = new Set([
   'InternalException',
   'InternalFailure',
   'InternalServerError',
+  'InternalServerException',
+  'InternalServiceError',
+  'InternalServiceException',
   'RequestTimeout',
   'RequestTimeoutException',
   'ServiceUnavailable',
   'ServiceUnavailableException',
+  'ServiceUnavailableError',
   'TimeoutError',
 ]);
 
@@ -124,7 +128,11 @@ export function classifyError(error: unknown, subject: string): Failure {
   return { kind: 'unavailable', reason };
 }
 
-/** What an entry's code means, where the call as such went through. */
+/**
+ * What an entry's code means, where the call as such went through. An outage may come so, too: with status 200, and each
+ * entry failed by the broker's own fault. Whether it is one, or this message's doing, the other messages' answers tell.
+ * @param senderFault whose fault the broker says it is, where it says so
+ */
 export function classifyEntry(
   code: string | undefined,
   message: string | undefined,
@@ -134,7 +142,9 @@ export function classifyEntry(
   const reason = shorten(`${subject}: ${code ?? 'no code'}: ${message ?? 'no reason given'}`);
   const plain = plainCode(code ?? '');
   if (isLaneWide(plain)) return { kind: 'unavailable', reason, laneWide: true };
-  if (refused.has(plain) && senderFault !== false) return { kind: 'rejected', reason };
+  if (refused.has(plain)) return { kind: senderFault === false ? 'failed' : 'rejected', reason };
+  if (senderFault === false || (broken.has(plain) && senderFault !== true))
+    return { kind: 'unavailable', reason };
   return { kind: 'failed', reason };
 }
 

@@ -1,13 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Fault } from '../../local/faults.ts';
+import { engine } from '../support/engine/engine.ts';
 import { createRelayWorld, quick, type RelayWorld } from '../support/engine/relay-world.ts';
 import type { EngineDatabase } from '../support/engine/test-engine.ts';
 import { not } from '../support/engine/values.ts';
 import { until } from '../support/until.ts';
 
-/** Ways of being down: nobody listens, or somebody does who answers 503, which might as well be one message's fault. */
+/** Ways of being down: nobody listens, or somebody does whose answers might as well be one message's fault. */
 const outages = [
-  { how: 'refuses connections', waiting: 10_000 },
-  { how: 'answers 503', waiting: 2_000 },
+  { how: 'refuses connections', waiting: engine.many / 2 },
+  { how: 'answers 503', waiting: engine.many / 10 },
+  { how: 'answers 200 and fails every entry', waiting: 2_000 },
 ];
 
 describe.each(outages)('a broker that $how, with $waiting waiting messages', ({ how, waiting }) => {
@@ -18,8 +21,9 @@ describe.each(outages)('a broker that $how, with $waiting waiting messages', ({ 
   afterAll(() => world.stop());
 
   async function goDown(): Promise<() => Promise<void>> {
-    if (how === 'answers 503') {
-      const lift = world.gate.inject({ fault: { kind: 'status', status: 503 } });
+    if (how !== 'refuses connections') {
+      const fault: Fault = how === 'answers 503' ? { kind: 'status', status: 503 } : { kind: 'entries' };
+      const lift = world.gate.inject({ fault });
       return async () => lift();
     }
     await world.gate.down();
@@ -32,12 +36,12 @@ describe.each(outages)('a broker that $how, with $waiting waiting messages', ({ 
   it('rewrites no row, uses up no retry, and delivery resumes within the probe interval', async () => {
     const queue = await world.queue('orders');
     const comeBack = await goDown();
-    for (let n = 0; n < waiting / 1000; n++) {
+    for (let n = 0; n < waiting; n += 200) {
       await world.db.add(
-        Array.from({ length: 1000 }, (_, i) => ({
+        Array.from({ length: 200 }, (_, i) => ({
           destination: 'orders',
           messageType: 'order.placed',
-          payload: { n: n * 1000 + i },
+          payload: { n: n + i },
           maxRetries: 3,
         })),
       );

@@ -1,5 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { OutgoingMessage } from '../../shared/message/message.ts';
+import { classifyEntry, classifyError } from '../../shared/publish/classify.ts';
+import type { Publisher } from '../../shared/publish/publisher.ts';
 import { createRelayWorld, quick, type RelayWorld } from '../support/engine/relay-world.ts';
+import { not } from '../support/engine/values.ts';
 import { until } from '../support/until.ts';
 
 let world: RelayWorld;
@@ -7,6 +11,22 @@ beforeEach(async () => {
   world = await createRelayWorld();
 });
 afterEach(() => world.stop());
+
+/** A broker that answers each entry but those of one payload, which fail by its own fault. */
+function entriesFail(payload: string, arrived: unknown[]): Publisher {
+  const publisher: Publisher<OutgoingMessage> = {
+    limits: { entries: 10, callBytes: 1_000_000, ordered: false },
+    prepare: (entry) => ({ entry, bytes: 100 }),
+    send: async (entries) =>
+      entries.map((entry) => {
+        if (entry.payload === payload) return classifyEntry('InternalError', 'unknown', false, 'queue');
+        arrived.push(entry.payload);
+        return { kind: 'published' };
+      }),
+    classify: (error) => classifyError(error, 'queue'),
+  };
+  return publisher as Publisher;
+}
 
 const message = (payload: unknown, more: { maxRetries?: number; partitionKey?: string } = {}) => ({
   destination: 'orders',
@@ -53,6 +73,33 @@ describe('a message that makes the broker answer 500 each time', () => {
     const bodies = await world.sqs.bodies(queue);
     expect(bodies).not.toContain('"poison"');
     expect(bodies.filter((body) => body.includes('"n"'))).toHaveLength(25);
+  }, 40_000);
+
+  it('so does one that fails alone of its batch, by the fault of the broker that answered the others', async () => {
+    const arrived: unknown[] = [];
+    world.destination('orders', entriesFail('"poison"', arrived));
+    const good = Array.from({ length: 25 }, (_, n) => message({ n }));
+    const [poison] = await world.db.add([message('poison', { maxRetries: 2 }), ...good]);
+    const relay = world.relay(quick);
+    const running = relay.run(25_000);
+    const more = setInterval(() => void world.db.add([message('more')]).catch(() => undefined), 100);
+    try {
+      await until(
+        () => world.db.count('outbox', { id: poison as string, state: 3 }),
+        (failed) => failed === 1,
+        20_000,
+      );
+    } finally {
+      clearInterval(more);
+    }
+    await until(
+      () => world.states(),
+      (states) => states[0] === undefined && states[3] === 1,
+    );
+    relay.abort();
+    await running;
+    expect(arrived.filter((payload) => String(payload).includes('"n"'))).toHaveLength(25);
+    expect(await world.db.count('outbox', { retry_count: not(0), state: 2 })).toBe(0);
   }, 40_000);
 
   it('alone in its lane, it is not charged: nothing proves that it is not the broker', async () => {

@@ -92,10 +92,11 @@ describe('an entry that failed while the call went through', () => {
     ['InvalidParameterValue', true, 'rejected'],
     ['MalformedDetail', undefined, 'rejected'],
     ['NotAuthorizedForDetailTypeException', undefined, 'rejected'],
-    ['InternalError', false, 'failed'],
-    ['InternalFailure', undefined, 'failed'],
     ['InvalidParameterValue', false, 'failed'],
+    ['InternalError', true, 'failed'],
+    ['RedactionFailure', undefined, 'failed'],
     ['SomethingNew', true, 'failed'],
+    ['SomethingNew', undefined, 'failed'],
     [undefined, undefined, 'failed'],
     ['ThrottlingException', undefined, 'unavailable'],
     ['RequestThrottled', true, 'unavailable'],
@@ -104,6 +105,22 @@ describe('an entry that failed while the call went through', () => {
     ['NotAuthorizedForSourceException', undefined, 'unavailable'],
   ] as const)('%s with sender fault %s is %s', (code, senderFault, kind) => {
     expect(classifyEntry(code, 'why', senderFault, 'queue').kind).toBe(kind);
+  });
+});
+
+describe("an entry that failed by the broker's own fault is unavailable, and others are tried", () => {
+  test.each([
+    ['InternalError', false],
+    ['InternalError', undefined],
+    ['InternalFailure', undefined],
+    ['InternalException', undefined],
+    ['ServiceUnavailable', false],
+    ['com.amazonaws.sqs#InternalError', false],
+    ['SomethingNew', false],
+  ] as const)('%s with sender fault %s', (code, senderFault) => {
+    const failure = classifyEntry(code, 'why', senderFault, 'queue');
+    expect(failure.kind).toBe('unavailable');
+    expect(failure.laneWide).toBe(undefined);
   });
 });
 

@@ -130,12 +130,21 @@ describe('EventBridge', () => {
   });
 
   test('an entry that failed passes by itself or not, as its code says', async () => {
-    const codes = ['InternalFailure', 'ThrottlingException', 'InvalidArgument'];
+    const codes = ['RedactionFailure', 'ThrottlingException', 'InvalidArgument'];
     const publisher = bus(
       (input, name) => found(input, name) ?? { Entries: codes.map((ErrorCode) => ({ ErrorCode })) },
     );
     const outcomes = await publisher.send(three(publisher), live);
     expect(outcomes.map(({ kind }) => kind)).toEqual(['failed', 'unavailable', 'rejected']);
+  });
+
+  test("entries that failed by the bus's own fault are an outage, whatever the call's status", async () => {
+    const entry = { ErrorCode: 'InternalFailure', ErrorMessage: 'unknown' };
+    const publisher = bus(
+      (input, name) => found(input, name) ?? { FailedEntryCount: 3, Entries: [entry, entry, entry] },
+    );
+    const outcomes = await publisher.send(three(publisher), live);
+    expect(outcomes.map(({ kind }) => kind)).toEqual(['unavailable', 'unavailable', 'unavailable']);
   });
 
   test('a bus that does not exist, or may not be looked up, gets nothing: the destination is unavailable', async () => {

@@ -32,6 +32,7 @@ function broker(answer: (call: readonly OutgoingMessage[]) => readonly SendOutco
 }
 
 const published: SendOutcome = { kind: 'published' };
+const unwell: SendOutcome = { kind: 'unavailable', reason: 'InternalFailure' };
 const allPublished = (call: readonly OutgoingMessage[]) => call.map(() => published);
 const options = (changes: Partial<SendOptions> = {}): SendOptions => ({
   parallelism: 2,
@@ -68,6 +69,14 @@ describe('an outage', () => {
     expect(outcome.published).toHaveLength(30);
     expect(outcome.failed).toEqual([]);
     expect(outcome.unavailable).toBeDefined();
+  });
+
+  it('that answers 200 and fails every entry charges no message either, and is told as soon', async () => {
+    const { publisher, calls } = broker((entries) => entries.map(() => unwell));
+    const outcome = await sendBatch(messages(100), publisher, options());
+    expect(outcome).toMatchObject({ published: [], failed: [], rejected: [] });
+    expect(outcome.unavailable).toMatchObject({ reason: 'InternalFailure' });
+    expect(calls.length).toBeLessThanOrEqual(3);
   });
 
   it('of the whole lane, such as throttling, is not blamed on a message though others passed', async () => {
@@ -111,6 +120,46 @@ describe('a message that makes the broker answer 500', () => {
     const only = await sendBatch([poison], publisher, options());
     expect(only.failed).toEqual([]);
     expect(only.unavailable?.tried).toEqual([poison.id]);
+  });
+});
+
+describe('an entry that fails by the broker’s own fault', () => {
+  it('is sent again alone, and passes where the fault has passed', async () => {
+    const batch = messages(10);
+    let calls = 0;
+    const { publisher } = broker((entries) => {
+      calls += 1;
+      return entries.map((_, index) => (calls === 1 && index === 3 ? unwell : published));
+    });
+    const outcome = await sendBatch(batch, publisher, options());
+    expect(outcome.published).toHaveLength(10);
+    expect([outcome.failed, outcome.unavailable]).toEqual([[], undefined]);
+  });
+
+  it('is charged where it fails again alone and others, sent after that, are answered', async () => {
+    const batch = messages(30);
+    const [poison, passing] = [batch[3], batch[14]];
+    let failures = 0;
+    const { publisher } = broker((entries) =>
+      entries.map((entry) =>
+        entry === poison || (entry === passing && ++failures === 1) ? unwell : published,
+      ),
+    );
+    const outcome = await sendBatch(batch, publisher, options());
+    expect(outcome.published).toHaveLength(29);
+    expect(outcome.failed.map(({ message }) => message)).toEqual([poison]);
+    expect(outcome.unavailable).toBeUndefined();
+  });
+
+  it('rides alone and first once it has failed, and is charged', async () => {
+    const poison = claimedMessage({ retryCount: 1 });
+    const { publisher } = broker((entries) =>
+      entries.map((entry) => (entry === poison ? unwell : published)),
+    );
+    const outcome = await sendBatch([...messages(12), poison], publisher, options({ parallelism: 1 }));
+    expect(outcome.failed.map(({ message }) => message)).toEqual([poison]);
+    expect(outcome.published).toHaveLength(12);
+    expect(outcome.unavailable).toBeUndefined();
   });
 });
 
