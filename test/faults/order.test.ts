@@ -8,12 +8,13 @@ import { handleDue } from '../../shared/inbox/handling.ts';
 import { ingest } from '../../shared/inbox/ingest.ts';
 import type { SqsRecord } from '../../shared/message/envelope/read.ts';
 import { sqsClient } from '../../shared/publish/sqs.ts';
+import { engine } from '../support/engine/engine.ts';
 import { createRelayWorld, quick, type RelayWorld } from '../support/engine/relay-world.ts';
 import { above, secondsFromNow } from '../support/engine/values.ts';
 import { until } from '../support/until.ts';
 import { LeaseAudit } from './lease-audit.ts';
 
-const MESSAGES = 20_000;
+const MESSAGES = engine.many;
 const KEYS = 200;
 
 describe("two applications' transactions and three relays at once, one in twenty sends failing", () => {

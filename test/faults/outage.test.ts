@@ -10,7 +10,7 @@ import { until } from '../support/until.ts';
 const outages = [
   { how: 'refuses connections', waiting: engine.many / 2 },
   { how: 'answers 503', waiting: engine.many / 10 },
-  { how: 'answers 200 and fails every entry', waiting: 2_000 },
+  { how: 'answers 200 and fails every entry', waiting: engine.many / 10 },
 ];
 
 describe.each(outages)('a broker that $how, with $waiting waiting messages', ({ how, waiting }) => {
@@ -50,9 +50,12 @@ describe.each(outages)('a broker that $how, with $waiting waiting messages', ({ 
     const relay = world.relay(scaled);
     const running = relay.run(40_000);
     await new Promise((resolve) => setTimeout(resolve, 3_000));
+    // A busy machine has probed less often by then.
+    await until(
+      () => world.db.rows('lanes'),
+      ([lane]) => Number(lane?.failures) > 3,
+    );
     expect(await written()).toBe(0);
-    const [lane] = await world.db.rows('lanes');
-    expect(lane?.failures).toBeGreaterThan(3);
 
     await comeBack();
     const back = Date.now();

@@ -21,6 +21,7 @@ export const postgres: TestEngine = {
   caughtErrorDoomsTransaction: true,
   endsIdleTransactions: true,
   countsCodeUnits: false,
+  many: 20_000,
   createDatabase: create,
   createEmpty: () => createDatabase(),
 };

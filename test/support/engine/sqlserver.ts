@@ -22,6 +22,7 @@ export const sqlserver: TestEngine = {
   caughtErrorDoomsTransaction: false,
   endsIdleTransactions: false,
   countsCodeUnits: true,
+  many: 2_000,
   createDatabase: create,
   createEmpty: async () => (serverUrl ? await createSqlServerDatabase(serverUrl, snapshotAsked()) : inert()),
 };

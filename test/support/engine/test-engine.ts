@@ -35,6 +35,8 @@ export interface TestEngine {
   readonly endsIdleTransactions: boolean;
   /** Limits of text are UTF-16 code units, and not characters. */
   readonly countsCodeUnits: boolean;
+  /** Messages in a test of many: as many as pass in a minute or two where the engine's tests are run. */
+  readonly many: number;
   /** Creates a migrated database of the file's own. */
   createDatabase(options?: DatabaseOptions): Promise<EngineDatabase>;
   /** Creates a database with nothing in it. */
