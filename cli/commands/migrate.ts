@@ -28,7 +28,7 @@ export function addMigrate(program: Command): void {
     )
     .option('--sql', 'print the statements instead, for psql or sqlcmd; needs no database')
     .option('--engine <name>', 'with --sql: postgres or sqlserver (default: as --url says, else postgres)')
-    .option('--check', 'only say what is missing, grants too; exit code 1 where something is')
+    .option('--check', 'only say what is missing, rights of the login too; exit code 1 where something is')
     .option('--max-rows <n>', 'refuse tables with more rows, by estimate (default: 50 million)', whole(0))
     .option('--wait <seconds>', 'wait so long for another migration, and for locks (default: 60)', whole(0))
     .option(
@@ -82,17 +82,17 @@ async function byFunction(options: MigrateOptions): Promise<Answer> {
   // The maintain function refuses a command that it doesn't know; without one it would run a cycle.
   const request = { command: 'migrate', ...requestOf(options) };
   const answer = await withFunction(name, (invoke) => invoke(request));
-  if (!isReport(answer)) {
+  if (!isAnswer(answer)) {
     throw new FunctionFailed(
       `${name} did not answer "migrate": is it the migrate function, and of this version?`,
     );
   }
-  return { ...answer, missing: [] };
+  return answer;
 }
 
-function isReport(answer: unknown): answer is MigrationReport {
-  const { applied, pending } = (answer ?? {}) as { readonly applied?: unknown; readonly pending?: unknown };
-  return Array.isArray(applied) && Array.isArray(pending);
+function isAnswer(answer: unknown): answer is Answer {
+  const { applied, pending, missing } = (answer ?? {}) as Partial<Record<keyof Answer, unknown>>;
+  return [applied, pending, missing].every(Array.isArray);
 }
 
 function requestOf({ check, maxRows, wait, replaceSeedIdentity }: MigrateOptions) {

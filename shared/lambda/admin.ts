@@ -13,10 +13,18 @@ export interface AdminEngine {
 export interface Admin {
   readonly operations: Operations;
   readonly maintenance: MaintenanceStore;
-  migrate(options: MigrateRequest): Promise<unknown>;
+  migrate(options: MigrateRequest): Promise<MigrateReport>;
   /** Throws `SchemaError` where the schema's version or a grant is missing. */
   check(): Promise<void>;
   end(): Promise<void>;
+}
+
+/** What a migration did, or in a dry run would do: steps by name. */
+export interface MigrateReport {
+  readonly applied: readonly string[];
+  readonly pending: readonly string[];
+  /** The inbox has the seed's unique index: only the default consumer is accepted there. */
+  readonly seedIdentity: boolean;
 }
 
 /** What a deploy may ask of the migration. */

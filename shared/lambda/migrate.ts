@@ -1,5 +1,5 @@
-import { ConfigurationError } from '../message/errors.ts';
-import type { AdminEngine, MigrateRequest } from './admin.ts';
+import { ConfigurationError, SchemaError } from '../message/errors.ts';
+import type { Admin, AdminEngine, MigrateReport, MigrateRequest } from './admin.ts';
 import { readSettings, type Settings } from './config.ts';
 import { shared } from './connections.ts';
 import { type InvocationContext, invocation } from './invocation.ts';
@@ -10,8 +10,14 @@ export interface MigrateFunctionOptions {
   readonly settings?: Settings;
 }
 
+/** What a migrate function answers. */
+export interface MigrateAnswer extends MigrateReport {
+  /** Looked for in a dry run that finds no step pending: what else is missing of the schema, or of this login's rights. */
+  readonly missing: readonly string[];
+}
+
 /** Brings the tables to this build's version, and answers what it did. Invoked by a deploy, and safe to invoke again. */
-export type MigrateFunction = (event: unknown, context?: InvocationContext) => Promise<unknown>;
+export type MigrateFunction = (event: unknown, context?: InvocationContext) => Promise<MigrateAnswer>;
 
 /** Binds the migrate function to an engine. */
 export function migrateFor(engine: AdminEngine): (options?: MigrateFunctionOptions) => MigrateFunction {
@@ -22,10 +28,25 @@ export function migrateFor(engine: AdminEngine): (options?: MigrateFunctionOptio
         const admin = shared(engine, options.settings ?? readSettings(), { max: 1 });
         // Half of the time for waiting leaves half for the work; a deploy that failed may be tried again.
         const waitSeconds = Math.max(1, Math.min(60, deadline.remainingMs() / 2000));
-        const report = await admin.migrate({ ...readRequest(event), waitSeconds });
-        telemetry.logger.info('The schema is migrated', { report });
-        return report;
+        const request = readRequest(event);
+        const report = await admin.migrate({ ...request, waitSeconds });
+        const look = request.dryRun === true && report.pending.length === 0;
+        const answer = { ...report, missing: look ? await missingOf(admin) : [] };
+        telemetry.logger.info(request.dryRun ? 'The schema is looked at' : 'The schema is migrated', {
+          report: answer,
+        });
+        return answer;
       });
+}
+
+async function missingOf(admin: Pick<Admin, 'check'>): Promise<readonly string[]> {
+  try {
+    await admin.check();
+    return [];
+  } catch (error) {
+    if (error instanceof SchemaError) return [error.message];
+    throw error;
+  }
 }
 
 /** Reads the request in the event; a deploy's own fields beside it are nothing to us. */

@@ -1,13 +1,15 @@
 import { afterAll, expect, it } from 'vitest';
 import { readSettings } from '../../shared/lambda/config.ts';
+import { closeConnections } from '../../shared/lambda/connections.ts';
 import { maintainFor } from '../../shared/lambda/maintain.ts';
 import { migrateFor } from '../../shared/lambda/migrate.ts';
 import { cli, fakeLambda } from '../support/cli.ts';
+import { engine } from '../support/engine/engine.ts';
 import { adminEngine } from '../support/engine/lambda.ts';
 
 // Nothing listens there: a function that went as far as the database would say so.
 const settings = readSettings({ RELAYBOX_DATABASE_URL: 'postgres://x:y@127.0.0.1:1/z' });
-const report = { applied: ['1 tables'], pending: [], seedIdentity: false };
+const report = { applied: ['1 tables'], pending: [], missing: [], seedIdentity: false };
 const functions: Record<string, (event: unknown) => Promise<unknown>> = {
   maintain: maintainFor(adminEngine)({ settings }),
   migrate: migrateFor(adminEngine)({ settings }),
@@ -15,7 +17,11 @@ const functions: Record<string, (event: unknown) => Promise<unknown>> = {
   migrated: async () => report,
 };
 const lambda = await fakeLambda((name, event) => functions[name]?.(event) ?? Promise.reject(new Error(name)));
-afterAll(lambda.stop);
+const db = await engine.createDatabase();
+afterAll(async () => {
+  await lambda.stop();
+  await db.drop();
+});
 
 it('relaybox migrate --function takes the report of the migrate function', async () => {
   const { code, stdout } = await cli(['migrate', '--function', 'migrated'], lambda.env);
@@ -39,4 +45,32 @@ it('another command of the migrate function migrates nothing', async () => {
   const { code, stderr } = await cli(['status', '--function', 'migrate'], lambda.env);
   expect(stderr).toContain('command that is not migrate');
   expect(code).toBe(1);
+});
+
+it('relaybox migrate --check --function names a grant that the function’s login lacks, and ends with 1', async () => {
+  const { url, remove } = await db.stranger();
+  const login = new URL(url).username;
+  const may = (what: string) =>
+    db.sql({
+      postgres: what.replace('[version]', 'relaybox_schema_version'),
+      sqlserver: what.replace('[version]', 'OBJECT::dbo.RelayboxSchemaVersion'),
+    });
+  await may(`GRANT SELECT ON [version] TO ${login}`);
+  functions['weak'] = migrateFor(adminEngine)({ settings: readSettings({ RELAYBOX_DATABASE_URL: url }) });
+  functions['strong'] = migrateFor(adminEngine)({
+    settings: readSettings({ RELAYBOX_DATABASE_URL: db.url }),
+  });
+  try {
+    const weak = await cli(['migrate', '--check', '--json', '--function', 'weak'], lambda.env);
+    const byUrl = await cli(['migrate', '--check', '--json', '--url', url]);
+    expect(weak.code, weak.stderr).toBe(1);
+    expect(weak.json()).toMatchObject({ pending: [], missing: [expect.stringContaining('GRANT SELECT ON')] });
+    expect(weak.json()).toEqual(byUrl.json());
+    const strong = await cli(['migrate', '--check', '--function', 'strong'], lambda.env);
+    expect(strong).toMatchObject({ code: 0, stdout: 'The tables are as this version needs them.\n' });
+  } finally {
+    await closeConnections();
+    await may(`REVOKE SELECT ON [version] FROM ${login}`);
+    await remove();
+  }
 });
