@@ -346,11 +346,11 @@ describe('crash-proof: a transaction that is left over', () => {
       .use(ours())
       .handler(async (_event, { relaybox: { tx, outbox } }) => {
         await order(tx, 'a');
-        await sleep(300);
+        await sleep(1_000);
         late = Promise.allSettled([order(tx, 'b'), outbox.add(message)]);
         await late;
       });
-    await expect(handler({}, contextOf(250))).rejects.toThrow(/aborted/);
+    await expect(handler({}, contextOf(900))).rejects.toThrow(/aborted/);
     await noneInTransaction();
     await vi.waitFor(() => expect(late).toBeDefined());
     expect(await late).toMatchObject([

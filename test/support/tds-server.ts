@@ -17,6 +17,8 @@ export interface TdsReply {
   readonly silent?: boolean;
   /** Ends the connection instead. */
   readonly hangUp?: boolean;
+  /** Where it is a commit: that of an inner transaction, so that the outer one goes on. */
+  readonly nested?: boolean;
   /** Tells that the transaction was rolled back, or committed, by what was run, or committed and followed by another. */
   readonly ended?: 'rollback' | 'commit' | 'commit and begin';
 }
@@ -106,7 +108,9 @@ function replied(request: TdsRequest, reply: TdsReply): Buffer {
   const parts: Buffer[] = [];
   if (reply.error !== undefined) parts.push(errorToken(reply.error));
   if (reply.ended === 'rollback' || (request.kind === 'rollback' && !reply.error)) parts.push(change(10));
-  if (reply.ended === 'commit' || (request.kind === 'commit' && !reply.error)) parts.push(change(9));
+  if (reply.ended === 'commit' || (request.kind === 'commit' && !reply.error && !reply.nested)) {
+    parts.push(change(9));
+  }
   if (reply.ended === 'commit and begin') parts.push(change(9), change(8, 2));
   if (request.kind === 'begin' && !reply.error) parts.push(change(8));
   if (request.kind === 'login' && !reply.error) parts.push(loginAck);

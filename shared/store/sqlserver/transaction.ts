@@ -6,6 +6,7 @@ import { sqlNumber } from './connection-errors.ts';
 import type { DatabaseResult } from './database.ts';
 import { runRequest } from './executor.ts';
 import type { LivingPool } from './pool.ts';
+import { endedInside, TransactionWatch, type WatchedConnection } from './transaction-watch.ts';
 
 /** `tx` on SQL Server: an mssql `Transaction`, which can also run a statement with `@p1`-style values. */
 export type SqlServerTransaction = sql.Transaction & SqlExecutor;
@@ -16,10 +17,8 @@ const rollbackMs = 2_000;
 /** "The COMMIT/ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION." */
 const noTransaction = new Set([3902, 3903]);
 
-const ended =
-  'the transaction was ended from inside by a COMMIT or ROLLBACK, so that a part of the work may be committed without the rest';
-
-const open = new WeakMap<object, OpenTransaction>();
+const unended =
+  'a BEGIN TRANSACTION inside of the transaction was not followed by its COMMIT, so nothing of it was committed';
 
 /**
  * Runs a statement in a transaction. Rejects with `TransactionError` where it ended the transaction: what follows would
@@ -33,14 +32,13 @@ export async function runWithin(
   text: string,
   values: unknown[],
 ): Promise<DatabaseResult> {
-  const how = (): string | undefined => open.get(of() ?? {})?.endedInside();
   try {
     const result = await runRequest(request, text, values);
-    const end = how();
+    const end = endedInside(of());
     if (end === undefined) return result;
     throw new TransactionError(end);
   } catch (error) {
-    const end = error instanceof TransactionError ? undefined : how();
+    const end = error instanceof TransactionError ? undefined : endedInside(of());
     if (end === undefined) throw error;
     throw new TransactionError(end, { cause: error });
   }
@@ -81,68 +79,38 @@ function whole(ms: number): number {
   return Math.max(1, Math.min(2_147_483_647, Math.ceil(ms)));
 }
 
-/** The part of an mssql transaction that its requests take their connection from. Not in its types; a test holds that it is there. */
-interface Lender {
-  acquire(request: unknown, callback: (error: Error | null, ...lent: unknown[]) => void): unknown;
-}
-
-/** What the types of the driver's connection leave out. */
-interface Watched {
-  readonly inTransaction?: boolean;
-  readonly closed?: boolean;
-  currentTransactionDescriptor?(): Buffer;
-}
-
 class OpenTransaction implements Transaction<SqlServerTransaction> {
   readonly tx: SqlServerTransaction;
   readonly executor: SqlExecutor;
   readonly #pool: LivingPool;
-  /** The server's number of this transaction: after a COMMIT and a BEGIN inside it is another one. */
-  readonly #descriptor: Buffer | undefined;
-  #over = false;
+  readonly #watch: TransactionWatch;
 
   constructor(tx: SqlServerTransaction, pool: LivingPool) {
     this.tx = tx;
     this.#pool = pool;
     this.executor = { query: (text, values) => tx.query(text, values) };
-    this.#descriptor = this.#connection()?.currentTransactionDescriptor?.();
-    open.set(tx, this);
-    this.#guard(tx as unknown as Lender);
-  }
-
-  /** No request gets the connection once the transaction has been ended inside. */
-  #guard(tx: Lender): void {
-    const acquire = tx.acquire.bind(tx);
-    tx.acquire = (request, callback) => {
-      const how = this.endedInside();
-      if (how === undefined) return acquire(request, callback);
-      callback(new TransactionError(how));
-      return tx;
-    };
-  }
-
-  #connection(): Watched | undefined {
-    return this.#pool.connectionOf(this.tx) as Watched | undefined;
+    this.#watch = new TransactionWatch(tx, () => pool.connectionOf(tx) as WatchedConnection | undefined);
   }
 
   async commit(): Promise<void> {
-    if (this.#over) throw new TransactionError('the transaction has ended before');
-    const how = this.endedInside();
-    this.#over = true;
+    if (this.#watch.over) throw new TransactionError('the transaction has ended before');
+    const how = this.#watch.end();
     if (how !== undefined) {
       await this.#discard();
       throw new TransactionError(how);
     }
+    const left = this.#watch.leftOpen();
     try {
       await this.#within(commitMs, this.tx.commit());
     } catch (error) {
       throw this.#outcome(error);
     }
+    if (left()) throw new TransactionError(unended);
   }
 
   async rollback(): Promise<void> {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#watch.over) return;
+    this.#watch.end();
     try {
       await this.#within(rollbackMs, this.tx.rollback());
     } catch (error) {
@@ -152,20 +120,13 @@ class OpenTransaction implements Transaction<SqlServerTransaction> {
   }
 
   async destroy(): Promise<void> {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#watch.over) return;
+    this.#watch.end();
     await this.#discard();
   }
 
   endedInside(): string | undefined {
-    if (this.#over) return undefined;
-    const connection = this.#connection();
-    // What the server rolled back is undone as a whole, and mssql lets nothing more be written: that is no such end.
-    const { _aborted: aborted } = this.tx as { readonly _aborted?: boolean };
-    if (aborted || connection === undefined || connection.closed) return undefined;
-    const descriptor = connection.currentTransactionDescriptor?.();
-    const another = this.#descriptor !== undefined && descriptor?.equals(this.#descriptor) === false;
-    return connection.inTransaction === false || another ? ended : undefined;
+    return this.#watch.endedInside();
   }
 
   #outcome(error: unknown): unknown {
@@ -177,7 +138,7 @@ class OpenTransaction implements Transaction<SqlServerTransaction> {
     }
     const number = sqlNumber(error);
     if (number !== undefined && noTransaction.has(number)) {
-      return new TransactionError(ended, { cause: error });
+      return new TransactionError('the transaction had ended before its COMMIT', { cause: error });
     }
     // The server's own refusal is a roll-back; silence may be either.
     if (number !== undefined) return error;

@@ -197,9 +197,20 @@ describe('transactions on SQL Server', () => {
       await expect(transaction.tx.request().query('UPDATE x')).rejects.toThrow(TransactionError);
       await expect(transaction.commit()).rejects.toThrow(TransactionError);
       expect(rpcs(server).length).toBe(1);
+      // Asked again when it is over, as who rolls back does.
+      expect(transaction.endedInside?.()).toContain('COMMIT');
       await until(() => server.open() === 0);
     },
   );
+
+  it('in which another was begun and not ended are not committed, and say so', async () => {
+    const { server, database } = await world(({ kind }) =>
+      kind === 'commit' ? { nested: true } : undefined,
+    );
+    const { commit } = await opened(database);
+    await expect(commit()).rejects.toThrow(/was not followed by its COMMIT/);
+    await until(() => server.open() === 0);
+  });
 
   it('whose COMMIT gets no answer have an outcome that nobody knows', async () => {
     const { database } = await world(({ kind }) => (kind === 'commit' ? { hangUp: true } : undefined));
