@@ -138,12 +138,12 @@ test('one message claimed twice, since its lease had run out, takes effect once'
 
 test('a lease that runs out between mark and commit gives the message to nobody else', async () => {
   await store.ingest([inboxRow(), inboxRow({ partitionKey: 'k' })]);
-  const { messages } = await store.claim(claimRequest({ leaseMs: 150 }));
+  const { messages } = await store.claim(claimRequest({ leaseMs: 2_000 }));
   const transactions = await Promise.all(messages.map(() => store.begin(limits)));
   for (const [n, message] of messages.entries()) {
     expect(await store.markProcessed(transactions[n] as (typeof transactions)[0], message)).toBeDefined();
   }
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await new Promise((resolve) => setTimeout(resolve, 2_050));
   expect((await store.claim(claimRequest())).messages).toEqual([]);
   await Promise.all(transactions.map((transaction) => transaction.commit()));
   expect((await store.claim(claimRequest())).messages).toEqual([]);
@@ -154,7 +154,7 @@ const locks = engine.endsIdleTransactions
   : 'keeps its locks until its session ends';
 test(`a function frozen inside its transaction ${locks}, and its late commit changes nothing`, async () => {
   await store.ingest([inboxRow({ partitionKey: 'k' })]);
-  const frozen = (await store.claim(claimRequest({ leaseMs: 400 }))).messages[0] as ClaimedInboxMessage;
+  const frozen = (await store.claim(claimRequest({ leaseMs: 2_000 }))).messages[0] as ClaimedInboxMessage;
   const transaction = await store.begin({ ...limits, idleMs: 400 });
   await db.effects.write(transaction.tx, 'frozen');
   await store.markProcessed(transaction, frozen);
