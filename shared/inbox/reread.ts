@@ -10,6 +10,8 @@ import { messageRow } from './ingest-rows.ts';
 export interface RereadOptions {
   readonly store: Pick<InboxStore, 'ingest' | 'claim' | 'begin' | 'markProcessed' | 'markFailed'>;
   readonly consumer: string;
+  /** The inbox whose records these are: another's are read by another mapping. */
+  readonly source: string;
   readonly mapping?: Mapping | undefined;
   readonly maxRetries?: number | undefined;
   readonly maxHops?: number | undefined;
@@ -30,6 +32,7 @@ export async function reread(options: RereadOptions): Promise<readonly string[]>
   const { messages } = await options.store.claim({
     consumer: options.consumer,
     messageType: UNREADABLE_TYPE,
+    source: options.source,
     limit: defaults.batchSize,
     maxBytes: defaults.claimBytes,
     leaseMs: options.leaseMs,

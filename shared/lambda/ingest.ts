@@ -95,11 +95,13 @@ async function run(records: readonly SqsRecord[] | undefined, using: Run): Promi
   return response;
 }
 
-async function rereadRequeued({ settings, connections, options, deadline, telemetry, reread: last }: Run) {
+async function rereadRequeued(using: Run) {
+  const { settings, source, connections, options, deadline, telemetry, reread: last } = using;
   last.at = Date.now();
   const types = await reread({
     store: connections.inbox,
     consumer: settings.consumer,
+    source,
     mapping: options.mapping,
     maxRetries: options.maxRetries,
     leaseMs: Math.max(0, deadline.remainingMs()) + defaults.leaseMarginSeconds * 1000,

@@ -53,6 +53,8 @@ export interface ClaimedInboxMessage {
 export interface ClaimRequest {
   readonly consumer: string;
   readonly messageType: string;
+  /** Only messages of this source. @default those of every source */
+  readonly source?: string | undefined;
   readonly limit: number;
   readonly maxBytes: number;
   readonly leaseMs: number;

@@ -14,6 +14,7 @@ const noticedBy: Record<InboxFault, string> = {
   'a duplicate of a Processed message is added': 'a message that is there already is a duplicate',
   'claims are shared': 'claims at the same moment never share a message',
   'lanes are mixed': 'a claim brings messages of its type and consumer only',
+  'sources are mixed': 'a claim of one source brings no other’s messages',
   'bytes ignored': 'a claim is bounded by count and by bytes',
   'attempt not counted in the claim': 'an attempt is counted by its claim',
   'release counts the attempt': 'a message given back is due at once, and its attempt is not counted',

@@ -161,6 +161,7 @@ describe('what can be stored but not understood becomes a Failed row, and takes 
     const types = await reread({
       store,
       consumer: '',
+      source: 'mended',
       leaseMs: 60_000,
       mapping: ({ body, messageAttributes }) => ({
         id: body.split(';')[1] ?? '',
@@ -178,7 +179,7 @@ describe('what can be stored but not understood becomes a Failed row, and takes 
   test('requeued without a better mapping, it ends Failed again', async () => {
     await into('unmended', [raw('order;43')]);
     await db.update('inbox', { state: 0, processed_at_utc: null }, { source: 'unmended' });
-    expect(await reread({ store, consumer: '', leaseMs: 60_000 })).toEqual([]);
+    expect(await reread({ store, consumer: '', source: 'unmended', leaseMs: 60_000 })).toEqual([]);
     expect(await rows('unmended')).toMatchObject([
       { state: 3, last_error: expect.stringContaining('read again') },
     ]);

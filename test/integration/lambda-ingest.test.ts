@@ -4,7 +4,7 @@ import { type LocalQueue, type LocalSqs, localAws, startSqs } from '../../local/
 import { readSettings } from '../../shared/lambda/config.ts';
 import { closeConnections } from '../../shared/lambda/connections.ts';
 import { ingestFor } from '../../shared/lambda/ingest.ts';
-import type { SqsRecord } from '../../shared/message/envelope/read.ts';
+import type { Mapping, SqsRecord } from '../../shared/message/envelope/read.ts';
 import { engine } from '../support/engine/engine.ts';
 import { lambdaEngine } from '../support/engine/lambda.ts';
 
@@ -75,6 +75,26 @@ describe('the ingest function', () => {
     expect(await db.rows('inbox', both, { columns: ['external_message_id', 'state'] })).toEqual([
       { external_message_id: 'sqs-broken', state: 2 },
       { external_message_id: 'order;7', state: 0 },
+    ]);
+  });
+
+  test("leaves what was requeued of another inbox's records to that inbox and its mapping", async () => {
+    const ofInbox = (source: string, mapping?: Mapping) =>
+      ingestFor(lambdaEngine)({
+        settings: readSettings({ ...environment(), RELAYBOX_INBOX_SOURCE: source }),
+        ...(mapping && { mapping }),
+      });
+    await ofInbox('payments')({ Records: [{ messageId: 'sqs-other', body: 'payment;7' }] }, context);
+    const anew = { state: 0, processed_at_utc: null };
+    await db.update('inbox', anew, { external_message_id: 'sqs-other' });
+    const both = { external_message_id: ['sqs-other', 'payment;7'] };
+    const states = () => db.rows('inbox', both, { columns: ['source', 'state'] });
+    await ofInbox('shipping')({}, context);
+    expect(await states()).toEqual([{ source: 'payments', state: 0 }]);
+    await ofInbox('payments', ({ body }) => ({ id: body, messageType: 'payment', payload: {} }))({}, context);
+    expect(await states()).toEqual([
+      { source: 'payments', state: 2 },
+      { source: 'payments', state: 0 },
     ]);
   });
 

@@ -96,6 +96,7 @@ describe('requeue', () => {
     const types = await reread({
       store: db.inbox,
       consumer: '',
+      source: 'shop',
       leaseMs: 10_000,
       mapping: () => ({ id: 'order-7', messageType: 'order.placed', payload: { id: 7 } }),
     });

@@ -41,6 +41,24 @@ export const claiming: readonly CaseOf<InboxHarness>[] = [
   },
   {
     promise: 7,
+    name: 'a claim of one source brings no other’s messages, with a key or without',
+    async body({ store }) {
+      const sources = ['shop', 'Shop', 'outlet'];
+      const rows = [null, 'k'].flatMap((partitionKey) =>
+        sources.map((source) => inboxRow({ source, partitionKey })),
+      );
+      await ingestNew(store, rows);
+      const of = (source: string) => externalIds(rows.filter((row) => row.source === source));
+      for (const source of ['outlet', 'Shop']) {
+        const { messages } = await claim(store, { source });
+        assert.deepEqual(sorted(externalIds(messages)), sorted(of(source)));
+        assert.deepEqual((await claim(store, { source })).messages, []);
+      }
+      assert.deepEqual(sorted(externalIds((await claim(store)).messages)), sorted(of('shop')));
+    },
+  },
+  {
+    promise: 7,
     name: 'a claim is bounded by count and by bytes as stored, but brings at least one message',
     async body({ store }) {
       // Two bytes each in UTF-8: counted as characters, four would fit.

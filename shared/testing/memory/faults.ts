@@ -42,6 +42,7 @@ export const inboxFaults = [
   'a duplicate of a Processed message is added',
   'claims are shared',
   'lanes are mixed',
+  'sources are mixed',
   'bytes ignored',
   'attempt not counted in the claim',
   'release counts the attempt',

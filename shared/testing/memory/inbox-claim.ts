@@ -41,6 +41,8 @@ export class MemoryClaims {
 
   #wanted({ row }: InboxRecord, request: ClaimRequest): boolean {
     if (row.consumer !== request.consumer) return false;
+    const { source = row.source } = request;
+    if (row.source !== source && !this.tables.broken('sources are mixed')) return false;
     return row.messageType === request.messageType || this.tables.broken('lanes are mixed');
   }
 

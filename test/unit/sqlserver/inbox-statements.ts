@@ -95,6 +95,7 @@ export async function inboxStatements(): Promise<readonly Sent[]> {
   await run('ingest', () => store.ingest([inboxRow({ payload: MARK, partitionKey: MARK })]));
   await run('claim', () => store.claim(request));
   await run('claim again', () => store.claim({ ...request, maxRetries: 3 }));
+  await run('claim of one source', () => store.claim({ ...request, source: MARK }));
   await run('mark', () => store.markProcessed(transaction, plain));
   await run('mark keyed', () => store.markProcessed(transaction, keyed));
   for (const message of [plain, keyed]) {

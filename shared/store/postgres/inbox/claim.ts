@@ -56,7 +56,7 @@ async function unkeyed(
   request: ClaimRequest,
   room: Room,
 ): Promise<Part> {
-  const { rows } = await database.query(claimUnkeyed(names), [
+  const { rows } = await database.query(claimUnkeyed(names, { oneSource: request.source !== undefined }), [
     request.consumer,
     request.messageType,
     room.limit,
@@ -64,6 +64,7 @@ async function unkeyed(
     request.leaseMs,
     request.maxRetries ?? null,
     room.company,
+    ...only(request),
   ]);
   return { ...claimedOf(rows), ended: Number(rows[0]?.['ended'] ?? 0), nextTypes: [], mended: false };
 }
@@ -87,7 +88,13 @@ async function headsOnce(
   room: Room,
 ): Promise<Part> {
   const { consumer, messageType, leaseMs } = request;
-  const leased = await database.query(leaseKeys(names), [consumer, messageType, room.limit, leaseMs]);
+  const leased = await database.query(leaseKeys(names, { oneSource: request.source !== undefined }), [
+    consumer,
+    messageType,
+    room.limit,
+    leaseMs,
+    ...only(request),
+  ]);
   if (leased.rows.length === 0) return nothing;
   const { rows } = await database.query(claimHeads(names), [
     consumer,
@@ -132,6 +139,11 @@ async function mend(
     return rows.length;
   });
   return { ended: answer, nextTypes: nextTypes.filter((type) => type !== request.messageType) };
+}
+
+/** The source as the last value, where one is wanted: the statements have no place for it otherwise. */
+function only({ source }: ClaimRequest): readonly string[] {
+  return source === undefined ? [] : [source];
 }
 
 function claimedOf(rows: readonly Row[]): { messages: readonly ClaimedInboxMessage[]; alone: boolean } {

@@ -13,14 +13,14 @@ import { headOf, sameKey } from './inbox-keys.ts';
 
 /**
  * First step of a keyed claim: leases keys whose head is due and of the type. `$1` consumer, `$2` type, `$3` limit,
- * `$4` lease in ms. Keys that wait, or that a Failed head blocks, are in neither index part that is read here.
+ * `$4` lease in ms, `$5` the source where only one is wanted. Keys that wait, or that a Failed head blocks, are in neither index part that is read here.
  * Committed before the heads are read, so that no other claim, and nobody with an older snapshot, has the key meanwhile.
  */
-export function leaseKeys(names: Names): string {
+export function leaseKeys(names: Names, { oneSource = false } = {}): string {
   const candidates = (due: string, order: string): string => `
   SELECT ctid AS place_on_disk, head_sequence
   FROM ${names.keys}
-  WHERE consumer = $1 AND head_type = $2 AND NOT blocked AND ${due} AND locked_until_utc <= now() AND ${notPaused(names)}
+  WHERE consumer = $1 AND head_type = $2 AND NOT blocked AND ${due} AND locked_until_utc <= now()${oneSource ? ' AND source = $5' : ''} AND ${notPaused(names)}
   ORDER BY ${order} LIMIT $3 FOR UPDATE SKIP LOCKED`;
   return `
 WITH ready AS MATERIALIZED (${candidates('next_attempt_at_utc IS NULL', 'head_sequence')}

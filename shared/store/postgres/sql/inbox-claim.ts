@@ -52,19 +52,20 @@ export function claimSet(maxRetries: string): string {
 
 /**
  * Claims unkeyed rows: `$1` consumer, `$2` type, `$3` limit, `$4` bytes, `$5` lease in ms, `$6` the handler's own
- * max_retries or null, `$7` whether to leave suspects out, since others are in hand already.
+ * max_retries or null, `$7` whether to leave suspects out, since others are in hand already, and `$8` the source where
+ * only one is wanted.
  *
  * Candidates are locked in the indexes' order with SKIP LOCKED, so that two claims at once find different rows; a row
  * that was settled since the snapshot is checked again once it is locked. The sets are materialised, else the planner
  * could run their LIMIT once per row of the update. The update finds its rows by their place, which the lock keeps: no
  * second look into an index. One that was moved between snapshot and lock is left for the next claim.
  */
-export function claimUnkeyed(names: Names): string {
+export function claimUnkeyed(names: Names, { oneSource = false } = {}): string {
   const candidates = (due: string, order: string): string => `
   SELECT ctid AS place_on_disk, id, sequence, octet_length(payload) AS bytes, state, retry_count, max_retries, lost_leases
   FROM ${names.inbox}
   WHERE consumer = $1 AND message_type = $2 AND processed_at_utc IS NULL AND partition_key IS NULL AND ${due}
-    AND ${free} AND (NOT $7 OR (state = 0 AND lost_leases = 0)) AND ${notPaused(names)}
+    AND ${free} AND (NOT $7 OR (state = 0 AND lost_leases = 0))${oneSource ? ' AND source = $8' : ''} AND ${notPaused(names)}
   ORDER BY ${order} LIMIT $3 FOR UPDATE SKIP LOCKED`;
   return `
 WITH ready AS MATERIALIZED (${candidates('next_attempt_at_utc IS NULL', 'sequence')}

@@ -60,8 +60,10 @@ export async function claim(
 }
 
 async function unkeyed({ database, names, request, lane }: Claim, room: Room): Promise<Part> {
-  const values = [lane, room.limit, room.bytes, request.leaseMs, request.maxRetries ?? null, room.company];
-  const { rows } = await retried(() => database.query(claimUnkeyed(names), values));
+  const { leaseMs, maxRetries = null } = request;
+  const values = [lane, room.limit, room.bytes, leaseMs, maxRetries, room.company, ...only(request)];
+  const statement = claimUnkeyed(names, { oneSource: request.source !== undefined });
+  const { rows } = await retried(() => database.query(statement, values));
   const doomed = rows.filter((row) => row['doomed'] === 1);
   let ended = 0;
   if (doomed.length > 0) {
@@ -80,7 +82,9 @@ async function heads(context: Claim, room: Room): Promise<Part> {
 }
 
 async function headsOnce({ database, names, request, lane }: Claim, room: Room): Promise<Part> {
-  const leased = await retried(() => database.query(leaseKeys(names), [lane, room.limit, request.leaseMs]));
+  const statement = leaseKeys(names, { oneSource: request.source !== undefined });
+  const wanted = [lane, room.limit, request.leaseMs, ...only(request)];
+  const leased = await retried(() => database.query(statement, wanted));
   if (leased.rows.length === 0) return nothing;
   const keys = leased.rows.map((row): KeyLease => ({ key: String(row['key']), token: String(row['token']) }));
   const maxRetries = request.maxRetries ?? null;
@@ -127,6 +131,11 @@ async function giveUp(
     return ended.rows.length;
   });
   return { ended: answer, nextTypes: nextTypes.filter((type) => type !== request.messageType), mended: true };
+}
+
+/** The source as the last value, where one is wanted: the statements have no place for it otherwise. */
+function only({ source }: ClaimRequest): readonly string[] {
+  return source === undefined ? [] : [source];
 }
 
 function claimedOf(rows: readonly Row[]): { messages: readonly ClaimedInboxMessage[]; alone: boolean } {

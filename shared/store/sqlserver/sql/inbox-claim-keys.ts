@@ -1,4 +1,4 @@
-import type { Names } from '../names.ts';
+import { binary, type Names } from '../names.ts';
 import { oneMore } from './counting.ts';
 import { headOf } from './inbox-keys.ts';
 import {
@@ -22,15 +22,15 @@ const leased = `OPENJSON(@p1) WITH ([key] CHAR(64) '$.key', [token] UNIQUEIDENTI
 
 /**
  * First step of a keyed claim: leases keys whose head is due and of the type. `@p1` digest of the lane, `@p2` limit,
- * `@p3` lease in ms. Keys that wait, or that a Failed head blocks, are in neither part of the index that is read here.
+ * `@p3` lease in ms, `@p4` the source where only one is wanted. Keys that wait, or that a Failed head blocks, are in neither part of the index that is read here.
  * Committed before the heads are read, so that no other claim has the key meanwhile. Whether a key is free is asked again
  * where it is written, as in `claimUnkeyed`.
  */
-export function leaseKeys(names: Names): string {
+export function leaseKeys(names: Names, { oneSource = false } = {}): string {
   const candidates = (due: string, order: string): string => `SELECT TOP (@p2) k.[KeyDigest], k.[HeadSequence]
       FROM ${names.keys} AS k ${claiming}
       WHERE k.[LaneDigest] = @p1 AND k.[Blocked] = 0 AND ${due} AND k.[LockedUntilUtc] <= ${now}
-        AND ${notPaused(names.inboxLanes, '@p1')}
+        ${oneSource ? `AND k.[Source] = ${binary('@p4')} ` : ''}AND ${notPaused(names.inboxLanes, '@p1')}
       ORDER BY ${order}`;
   return `
 UPDATE k SET [LockToken] = NEWID(), [LockedUntilUtc] = ${later('@p3')}

@@ -1,4 +1,4 @@
-import type { Names } from '../names.ts';
+import { binary, type Names } from '../names.ts';
 import {
   chosenFrom,
   claimedOutput,
@@ -16,7 +16,8 @@ import { later, now } from './time.ts';
 
 /**
  * Claims unkeyed rows: `@p1` digest of the lane, `@p2` limit, `@p3` size, `@p4` lease in ms, `@p5` the handler's own
- * MaxRetries or null, `@p6` whether to leave suspects out, since others are in hand already.
+ * MaxRetries or null, `@p6` whether to leave suspects out, since others are in hand already, and `@p7` the source where only
+ * one is wanted.
  *
  * One statement. Candidates are locked as they are read, in the order of the index, and what another has locked is
  * stepped over. The loop join keeps the candidates outside, read once: run a second time they would be other ones. Whether
@@ -24,7 +25,7 @@ import { later, now } from './time.ts';
  * A doomed row is claimed too and marked so in the answer, for `endDoomed`: to end it here would put the end's index into
  * every claim.
  */
-export function claimUnkeyed(names: Names): string {
+export function claimUnkeyed(names: Names, { oneSource = false } = {}): string {
   const candidates = (
     due: string,
     order: string,
@@ -32,7 +33,8 @@ export function claimUnkeyed(names: Names): string {
         ${suspect('i')} AS [Suspect], ${doomed('i', '@p5')} AS [Doomed]
       FROM ${names.inbox} AS i ${claiming}
       WHERE i.[LaneDigest] = @p1 AND i.[ProcessedAtUtc] IS NULL AND i.[PartitionKey] IS NULL AND ${due}
-        AND ${free('i')} AND (@p6 = 0 OR (i.[State] = 0 AND ISNULL(i.[LostLeases], 0) = 0)) AND ${notPaused(names.inboxLanes, '@p1')}
+        AND ${free('i')} AND (@p6 = 0 OR (i.[State] = 0 AND ISNULL(i.[LostLeases], 0) = 0))
+        ${oneSource ? `AND i.[Source] = ${binary('@p7')} ` : ''}AND ${notPaused(names.inboxLanes, '@p1')}
       ORDER BY ${order}`;
   const found = `
       SELECT * FROM (${candidates('i.[NextAttemptAtUtc] IS NULL', 'i.[Sequence]')}) AS ready
