@@ -113,6 +113,7 @@ export interface ShownMessage {
   readonly lockedUntil: string | null;
   readonly endedAt: string | null;
   readonly lastError: string | null;
+  /** In UTF-8; on SQL Server its UTF-16 code units, which are as many where the text is ASCII. */
   readonly payloadBytes: number;
   /** Only where it was asked for. */
   readonly payload?: string;

@@ -50,7 +50,7 @@ const common = (alias: string, payload: string): string => `
   ${alias}.[State] AS [state], ${alias}.[RetryCount] AS [retry_count], ${alias}.[MaxRetries] AS [max_retries],
   ${iso(`${alias}.[CreatedAtUtc]`)} AS [created_at], ${iso(`${alias}.[NextAttemptAtUtc]`)} AS [next_attempt_at],
   ${iso(`${alias}.[LockedUntilUtc]`)} AS [locked_until], ${iso(`${alias}.[ProcessedAtUtc]`)} AS [ended_at],
-  ${alias}.[LastError] AS [last_error], ${flag(`${alias}.[Held] = 1`)} AS [held], DATALENGTH(${alias}.[Payload]) AS [payload_bytes],
+  ${alias}.[LastError] AS [last_error], ${flag(`${alias}.[Held] = 1`)} AS [held], DATALENGTH(${alias}.[Payload]) / 2 AS [payload_bytes],
   CASE WHEN ${payload} = 1 THEN ${alias}.[Payload] END AS [payload],
   ${flag(`${alias}.[NextAttemptAtUtc] > ${now}`)} AS [waits], ${flag(paused('n'))} AS [paused], n.[PausedBy] AS [paused_by],
   ${flag(`${alias}.[State] = 1 AND ${alias}.[LockedUntilUtc] > ${now}`)} AS [running]`;
