@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { inboxRow } from '../support/inbox.ts';
-import { createOperations, type OperationsFixture } from '../support/operations.ts';
+import { inboxRow } from '../../support/inbox.ts';
+import { createOperations, type OperationsFixture } from '../../support/operations.ts';
 
 let t: OperationsFixture;
 
