@@ -1,128 +1,144 @@
 import { randomUUID } from 'node:crypto';
 import middy from '@middy/core';
-import type { SQSEvent } from 'aws-lambda';
-import { afterEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, expectTypeOf, it } from 'vitest';
+import { z } from 'zod';
 import { readSettings, type Settings } from '../../shared/lambda/config.ts';
-import { maintainFor } from '../../shared/lambda/maintain.ts';
-import { sqlServerAdmin } from '../../shared/lambda/sqlserver/admin.ts';
 import {
+  type BoundOutbox,
   closeConnections,
   createIngest,
   inboxHandler,
-  sqsConsumer,
+  type SqlServerTx,
   transactional,
 } from '../../shared/lambda/sqlserver/index.ts';
-import { onSqlServer } from './support/server.ts';
+import { engine } from '../support/engine/engine.ts';
 
-const context = (): { awsRequestId: string; getRemainingTimeInMillis: () => number } => {
+const db = await engine.createDatabase();
+let settings: Settings;
+beforeEach(async () => {
+  settings = readSettings({ RELAYBOX_DATABASE_URL: db.url, RELAYBOX_INBOX_SOURCE: 'orders-service' });
+  await db.clear();
+});
+afterEach(closeConnections);
+afterAll(() => db.drop());
+
+const context = () => {
   const end = Date.now() + 20_000;
   return { awsRequestId: 'r', getRemainingTimeInMillis: () => end - Date.now() };
 };
 
-/** What the queue delivers: only what is read of it. */
-function delivery(id: string, messageType: string): SQSEvent {
+/** Stores a message of type `order.placed`. */
+async function store(id: string, body = '{}'): Promise<void> {
   const attribute = (stringValue: string) => ({ stringValue, dataType: 'String' });
-  const record = {
-    messageId: `sqs-${id}`,
-    body: JSON.stringify({ orderId: id }),
-    messageAttributes: {
-      'relaybox-id': attribute(id),
-      'relaybox-type': attribute(messageType),
-      'relaybox-source': attribute('somebody'),
-    },
-  };
-  return { Records: [record] } as unknown as SQSEvent;
+  const messageAttributes = { 'relaybox-id': attribute(id), 'relaybox-type': attribute('order.placed') };
+  const event = { Records: [{ messageId: `sqs-${id}`, body, messageAttributes }] };
+  expect(await createIngest({ settings })(event, context())).toEqual({ batchItemFailures: [] });
 }
 
-onSqlServer('the functions', (fixture) => {
-  afterEach(closeConnections);
+const insert = (id: string) => `INSERT INTO ${db.tables.effects} ([Id]) VALUES (N'${id}')`;
 
-  const settingsOf = (): Settings =>
-    readSettings({ RELAYBOX_DATABASE_URL: fixture().url, RELAYBOX_INBOX_SOURCE: 'orders-service' });
-
-  async function effects(): Promise<void> {
-    await fixture().rows(
-      `IF OBJECT_ID(N'dbo.Written') IS NULL CREATE TABLE dbo.Written ([At] BIGINT IDENTITY PRIMARY KEY, [What] NVARCHAR(200) NOT NULL);`,
-    );
-  }
-
-  async function written(what: string): Promise<number> {
-    const [row] = await fixture().rows('SELECT COUNT(*) AS [count] FROM dbo.Written WHERE [What] = @p1', [
-      what,
-    ]);
-    return Number(row?.['count']);
-  }
-
-  it('store a delivery once, handle it once, and add its messages in the same transaction', async () => {
-    await effects();
-    const settings = settingsOf();
-    const [id, messageType] = [randomUUID(), `order.placed.${randomUUID()}`];
-    const ingest = createIngest({ settings });
-    for (let time = 0; time < 2; time++) {
-      expect(await ingest(delivery(id, messageType), context())).toMatchObject({ batchItemFailures: [] });
-    }
-    const handler = inboxHandler({ messageType, settings }, async (message, { tx, outbox }) => {
-      await tx.query('INSERT INTO dbo.Written ([What]) VALUES (@p1)', [message.id]);
-      await outbox.add({
-        destination: 'events',
-        messageType: 'invoice.created',
-        payload: { id: message.id },
-      });
-    });
-    await handler({}, context());
-    await handler({}, context());
-    expect(await written(id)).toBe(1);
-    const { names, rows } = fixture();
-    const [added] = await rows(
-      `SELECT COUNT(*) AS [count] FROM ${names.outbox} WHERE CHARINDEX(@p1, [Payload]) > 0`,
-      [id],
-    );
-    expect(added?.['count']).toBe(1);
-  });
-
-  it('handle a repeated delivery straight from a queue once', async () => {
-    await effects();
-    const [id, messageType] = [randomUUID(), 'order.placed'];
-    const consumer = sqsConsumer({ consumer: 'emails', settings: settingsOf() }, async (message, { tx }) => {
-      await tx.query('INSERT INTO dbo.Written ([What]) VALUES (@p1)', [`mail ${message.id}`]);
-    });
-    for (let time = 0; time < 2; time++) {
-      expect(await consumer(delivery(id, messageType), context())).toMatchObject({ batchItemFailures: [] });
-    }
-    expect(await written(`mail ${id}`)).toBe(1);
-  });
-
-  it('commit the work and its messages, and neither where the response says that it failed', async () => {
-    await effects();
-    const settings = settingsOf();
-    const place = middy<{ what: string; statusCode: number }, { statusCode: number }>()
+describe('tx on SQL Server', () => {
+  it("is an mssql transaction: its requests, with inputs of the driver's own, are in it", async () => {
+    const place = middy<string, string>()
       .use(transactional({ settings }))
-      .handler(async (event, { relaybox: { tx, outbox } }) => {
-        await tx.request().input('what', event.what).query('INSERT INTO dbo.Written ([What]) VALUES (@what)');
-        await outbox.add({
-          destination: 'events',
-          messageType: 'order.placed',
-          payload: { what: event.what },
-        });
-        return { statusCode: event.statusCode };
+      .handler(async (id, { relaybox: { tx, outbox } }) => {
+        expectTypeOf(tx).toEqualTypeOf<SqlServerTx>();
+        const request = tx.request().input('id', id);
+        await request.query(`INSERT INTO ${db.tables.effects} ([Id]) VALUES (@id)`);
+        await tx.request().batch(insert(`${id} again`));
+        await outbox.add({ destination: 'events', messageType: 'order.placed', payload: { id } });
+        if (id === 'bad') throw new Error('no stock');
+        return id;
       });
-    const [good, bad] = [randomUUID(), randomUUID()];
     // Of the invocation's context only this is read.
     const invocation = context() as unknown as Parameters<typeof place>[1];
-    await place({ what: good, statusCode: 201 }, invocation);
-    await place({ what: bad, statusCode: 409 }, invocation);
-    expect([await written(good), await written(bad)]).toEqual([1, 0]);
-    const { names, rows } = fixture();
-    const found = await rows(
-      `SELECT [Payload] AS [payload] FROM ${names.outbox} WHERE CHARINDEX(@p1, [Payload]) > 0 OR CHARINDEX(@p2, [Payload]) > 0`,
-      [good, bad],
-    );
-    expect(found.map(({ payload }) => JSON.parse(String(payload)))).toEqual([{ what: good }]);
+    expect(await place('good', invocation)).toBe('good');
+    await expect(place('bad', invocation)).rejects.toThrow('no stock');
+    expect(await db.effects.all()).toEqual(['good', 'good again']);
+    expect(await db.count('outbox')).toBe(1);
   });
 
-  it('run a whole cycle of maintenance', async () => {
-    const maintain = maintainFor(sqlServerAdmin)({ settings: settingsOf() });
-    expect(await maintain({}, context())).toMatchObject({ failed: {} });
-    expect(await maintain({ command: 'health' }, context())).toMatchObject({ command: 'health' });
+  it('and what a handler gets beside it have their types', async () => {
+    await store('a', '{"orderId":"1"}');
+    const schema = z.object({ orderId: z.string() });
+    const handler = inboxHandler(
+      { messageType: 'order.placed', schema, settings },
+      async (message, { tx, outbox }) => {
+        expectTypeOf(message.payload).toEqualTypeOf<{ orderId: string }>();
+        expectTypeOf(tx).toEqualTypeOf<SqlServerTx>();
+        expectTypeOf(outbox).toEqualTypeOf<BoundOutbox>();
+        await tx.query(`INSERT INTO ${db.tables.effects} ([Id]) VALUES (@p1)`, [message.payload.orderId]);
+      },
+    );
+    await handler({}, context());
+    expect(await db.effects.all()).toEqual(['1']);
   });
+});
+
+describe('a handler on SQL Server', () => {
+  it.each(['SELECT 1 AS n; ROLLBACK', 'SELECT 1 AS n; ROLLBACK; BEGIN TRANSACTION'])(
+    'that undoes its transaction by %j has done nothing, and its attempt counts',
+    async (text) => {
+      await store('a');
+      const handler = inboxHandler(
+        { messageType: 'order.placed', retry: { firstSeconds: 0, maxSeconds: 0 }, maxRetries: 1, settings },
+        async (message, { tx, outbox }) => {
+          await tx.query(insert(`${message.id}`), []);
+          await tx.query(text, []).catch(() => undefined);
+          await tx.query(insert('after'), []).catch(() => undefined);
+          await outbox.add({ destination: 'events', messageType: 'x', payload: 1 }).catch(() => undefined);
+        },
+      );
+      await handler({}, context());
+      expect(await db.rows('inbox', {}, { columns: ['state', 'retry_count'] })).toEqual([
+        { state: 3, retry_count: 2 },
+      ]);
+      expect(await db.effects.all()).toEqual([]);
+      expect(await db.count('outbox')).toBe(0);
+    },
+  );
+
+  it('that begins a transaction inside and does not end it is tried again, and nothing of it stays', async () => {
+    await store('a');
+    const handler = inboxHandler(
+      { messageType: 'order.placed', retry: { firstSeconds: 0, maxSeconds: 0 }, settings },
+      async (message, { tx }) => {
+        await tx.query(insert(`attempt ${message.attempt}`), []);
+        if (message.attempt === 1)
+          await tx.query('SELECT 1 AS n; BEGIN TRANSACTION', []).catch(() => undefined);
+      },
+    );
+    await handler({}, context());
+    expect(await db.rows('inbox', {}, { columns: ['state'] })).toEqual([{ state: 2 }]);
+    expect(await db.effects.all()).toEqual(['attempt 2']);
+  });
+
+  it.each([
+    'SET LOCK_TIMEOUT 1',
+    'SET XACT_ABORT ON',
+    "EXEC sp_set_session_context @key = N'tenant', @value = N'a'",
+  ])('that did %j leaves nothing of it to the next user of its connection', async (text) => {
+    await store('a');
+    await store('b');
+    const looks = `SELECT CASE WHEN @@LOCK_TIMEOUT = 1 THEN 1 ELSE 0 END AS [wait], @@OPTIONS & 16384 AS [abort],
+      CONVERT(NVARCHAR(10), SESSION_CONTEXT(N'tenant')) AS [tenant]`;
+    const seen: unknown[] = [];
+    const handler = inboxHandler(
+      { messageType: 'order.placed', parallelism: 1, batchSize: 1, settings },
+      async (_message, { tx }) => {
+        seen.push((await tx.query(looks, [])).rows[0]);
+        await tx.request().batch(text);
+      },
+    );
+    expect(await handler({}, context())).toMatchObject({ handled: 2 });
+    expect(seen).toEqual(Array(2).fill({ wait: 0, abort: 0, tenant: null }));
+  });
+});
+
+it('a message stored twice is there once, whatever the case of its id says', async () => {
+  const id = randomUUID();
+  await store(id);
+  await store(id);
+  await store(id.toUpperCase());
+  expect(await db.count('inbox')).toBe(2);
 });
