@@ -6,6 +6,7 @@ import { trustedRoots } from '../tls.ts';
 import { loginRefused, refusedByServer } from './connection-errors.ts';
 import { type PostgresHost, type PostgresSettings, resolveSettings } from './connection-settings.ts';
 import type { Database, DatabaseResult } from './database.ts';
+import { ensureReadCommitted } from './isolation.ts';
 import { ConnectionPool, cut, type Lease, type PoolLimits } from './pool.ts';
 import { STALE_STATEMENT, Statements } from './prepared.ts';
 import { beginTransaction } from './transaction.ts';
@@ -215,7 +216,10 @@ async function openClient(
     // It reports a failure to connect twice.
     client.on('error', () => undefined);
     try {
-      await within(limits.connectTimeoutMs, () => client.connect());
+      await within(limits.connectTimeoutMs, async () => {
+        await client.connect();
+        if (!host.proxy) await ensureReadCommitted(client);
+      });
       return client;
     } catch (error) {
       cut(client);

@@ -3,6 +3,7 @@ import { DatabaseUnavailable, TransactionError } from '../../message/errors.ts';
 import type { SqlExecutor } from '../executor.ts';
 import type { Transaction, TransactionLimits } from '../inbox-store.ts';
 import { refusedByServer } from './connection-errors.ts';
+import { resetSettings } from './isolation.ts';
 import { cut } from './pool.ts';
 import { TransactionWatch } from './transaction-watch.ts';
 
@@ -10,9 +11,6 @@ import { TransactionWatch } from './transaction-watch.ts';
 const commitMs = 10_000;
 const rollbackMs = 2_000;
 const resetMs = 2_000;
-
-/** What of `DISCARD ALL` concerns settings; the rest of it would drop our own planned statements too. */
-const RESET = 'SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; RESET ALL';
 
 /**
  * Begins a transaction in one round trip with its limits, so that the server itself ends what a killed or frozen
@@ -118,7 +116,7 @@ class PostgresTransaction implements Transaction<pg.PoolClient> {
   /** The connection's next user must not find this one's settings or role. False where they could not be reset. */
   async #reset(): Promise<boolean> {
     try {
-      await within(this.tx, resetMs, this.tx.query(RESET));
+      await within(this.tx, resetMs, this.tx.query(resetSettings(this.tx)));
       return true;
     } catch {
       return false;

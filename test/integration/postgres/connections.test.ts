@@ -138,13 +138,13 @@ test('an error of the statement keeps its code, and the connection', async () =>
 
 test('no more connections than allowed: the next one waits for a free one, and not for ever', async () => {
   const proxy = await proxied();
-  const database = open({ max: 2, connectTimeoutMs: 150 }, proxy.url);
+  const database = open({ max: 2, connectTimeoutMs: 400 }, proxy.url);
   const all = await Promise.all([1, 2, 3, 4, 5].map(() => pid(database)));
   expect(new Set(all).size).toBeLessThanOrEqual(2);
   expect(proxy.connections()).toBe(2);
 
   const held = await Promise.all([database.connect(), database.connect()]);
-  await expect(pid(database)).rejects.toThrow(/all 2 connections .* in use for 150 ms/);
+  await expect(pid(database)).rejects.toThrow(/all 2 connections .* in use for 400 ms/);
   const next = pid(database);
   held[0]?.release(true);
   expect(await next).toBeGreaterThan(0);

@@ -53,6 +53,14 @@ export const serverChecks: readonly Check[] = [
           todo: 'lower the concurrency of functions or their pools, or put a proxy before the database',
         });
       }
+      const isolation = row.text('isolation');
+      if (isolation !== 'read committed') {
+        found.push({
+          severity: 'warning',
+          what: `the default isolation of the login "${row.text('login')}" is ${isolation}: behind a proxy claims, ingest and relays end in 40001 when several run at once (on a connection of their own they say READ COMMITTED)`,
+          todo: `ALTER ROLE "${row.text('login')}" SET default_transaction_isolation = 'read committed', for the login of each function behind a proxy`,
+        });
+      }
       return found;
     },
   },

@@ -77,4 +77,6 @@ SELECT coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), fals
   coalesce(inet_server_addr() IS NULL OR host(inet_server_addr()) ~ '^(127\\.|::1$)', true) AS local,
   pg_is_in_recovery() AS standby, current_setting('server_version_num')::int AS version,
   current_setting('max_connections')::int AS max_connections,
-  (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections`;
+  (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+  session_user AS login,
+  (SELECT reset_val FROM pg_settings WHERE name = 'default_transaction_isolation') AS isolation`;
