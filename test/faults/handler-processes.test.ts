@@ -30,7 +30,7 @@ async function addFunction(
     entry: fileURLToPath(new URL(`children/${entry}`, import.meta.url)),
     env: {
       RELAYBOX_DATABASE_URL: db.url,
-      RELAYBOX_MESSAGE_LEASE_SECONDS: '1',
+      RELAYBOX_MESSAGE_LEASE_SECONDS: '2',
       RELAYBOX_LEASE_MARGIN_SECONDS: '1',
     },
     ...more,
@@ -54,8 +54,8 @@ describe('a handler killed by out of memory on one message of a batch of twenty'
     await db.inbox.ingest(
       Array.from({ length: 20 }, (_, n) => inboxRow({ payload: JSON.stringify({ n, killer: n === 7 }) })),
     );
-    await addFunction('eats-memory.ts', { timeoutMs: 4_000, memoryMb: 64 });
-    await sweepUntilAllEnded(60_000);
+    await addFunction('eats-memory.ts', { timeoutMs: 8_000, memoryMb: 64 });
+    await sweepUntilAllEnded(80_000);
     const effects = (await db.effects.all()).map(Number).sort((a, b) => a - b);
     expect(effects).toEqual(Array.from({ length: 20 }, (_, n) => n).filter((n) => n !== 7));
     const columns = ['payload', 'state', 'last_error', 'retry_count'] as const;
@@ -67,7 +67,7 @@ describe('a handler killed by out of memory on one message of a batch of twenty'
         retry_count: 2,
       },
     ]);
-  }, 90_000);
+  }, 110_000);
 });
 
 describe('a handler frozen inside its transaction', () => {
@@ -81,18 +81,22 @@ describe('a handler frozen inside its transaction', () => {
         'CREATE TABLE dbo.Stock ([N] INT, [LeftOver] INT); INSERT INTO dbo.Stock ([N], [LeftOver]) VALUES (1, 10)',
     });
     await db.inbox.ingest([inboxRow({ payload: '{"n":1}' })]);
-    await addFunction('freezes.ts', { timeoutMs: 6_000, concurrency: 2 });
+    const timeoutMs = 10_000;
+    await addFunction('freezes.ts', { timeoutMs, concurrency: 2 });
+    const began = performance.now();
     const frozen = host.invoke('handler', {}).catch((error: unknown) => error);
     await until(
       () => lines,
       (seen) => seen.some((line) => line.includes('locks taken')),
+      20_000,
     );
     const [pid] = host.pids('handler');
     process.kill(pid as number, 'SIGSTOP');
     const locked = writeStock();
     try {
-      // Nobody ends the process: where the locks go, the server itself has ended the transaction.
-      const gone = await Promise.race([locked.then(() => true), sleep(4_500, false)]);
+      // Nobody ends the process before its time is up: where the locks go, the server itself has ended the transaction.
+      const left = began + timeoutMs - 500 - performance.now();
+      const gone = await Promise.race([locked.then(() => true), sleep(left, false)]);
       expect(gone).toBe(engine.endsIdleTransactions);
     } finally {
       process.kill(pid as number, 'SIGCONT');
@@ -108,7 +112,7 @@ describe('a handler frozen inside its transaction', () => {
     expect(stock).toEqual({ left_over: 9 });
     expect(await db.effects.all()).toEqual(['1']);
     expect(await db.rows('inbox', {}, { columns: ['state'] })).toEqual([{ state: 2 }]);
-  }, 40_000);
+  }, 70_000);
 });
 
 /** Waits for whoever has the row locked. */
