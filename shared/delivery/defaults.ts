@@ -6,6 +6,11 @@ export const defaults = {
   firstRetrySeconds: 5,
   retryFactor: 2,
   maxRetrySeconds: 300,
+  /**
+   * The longest wait before a message's next attempt on an ordered transport. SQS FIFO drops a second copy within five
+   * minutes of the first; sweeps and sends have to fit in too.
+   */
+  orderedMaxRetrySeconds: 200,
   /** A message's lease; a function's timeout plus `leaseMarginSeconds` where that is longer. */
   messageLeaseSeconds: 120,
   leaseMarginSeconds: 10,

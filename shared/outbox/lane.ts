@@ -1,5 +1,6 @@
 import { backoffSeconds } from '../delivery/backoff.ts';
 import { Deadline } from '../delivery/deadline.ts';
+import { defaults } from '../delivery/defaults.ts';
 import type { Publisher } from '../publish/publisher.ts';
 import type {
   ClaimedOutboxMessage,
@@ -167,7 +168,7 @@ export class LaneSession {
           failed: outcome.failed.map(({ message, reason }) => ({
             message,
             reason,
-            retryInSeconds: backoffSeconds(message.retryCount + 1, options.retry),
+            retryInSeconds: this.#retryInSeconds(message.retryCount + 1),
           })),
           rejected: outcome.rejected,
         },
@@ -194,6 +195,14 @@ export class LaneSession {
       });
     settling.catch(() => undefined);
     return settling;
+  }
+
+  /** What failed without a usable answer may have arrived: an ordered transport is asked again while it would still know. */
+  #retryInSeconds(failure: number): number {
+    const { retry } = this.#context.options;
+    if (!this.#publisher.limits.ordered) return backoffSeconds(failure, retry);
+    const maxSeconds = Math.min(retry.maxSeconds, defaults.orderedMaxRetrySeconds);
+    return backoffSeconds(failure, { ...retry, maxSeconds });
   }
 
   /** Waits for the settle under way, if there is one. */

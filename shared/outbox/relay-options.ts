@@ -21,6 +21,7 @@ export interface RelayOptions {
   readonly afterSuccess: AfterSuccess;
   /** What happens behind a message that is Failed for good, by destination. @default 'block' */
   readonly onFailedKey: (destination: string) => OnFailedKey;
+  /** Between a message's attempts; on an ordered transport (SQS FIFO) never more than 200 s. @default 5 s, doubled up to 5 min */
   readonly retry: Backoff;
   readonly breaker: Backoff;
   /** `scheduled` ends when nothing is due; `continuous` polls until the deadline. @default 'scheduled' */
