@@ -114,13 +114,13 @@ describe('the outbox-relay function', () => {
     const handler = relayFor(lambdaEngine)({ settings, destinations });
     await db.sql({
       postgres: 'ALTER TABLE relaybox_schema_version RENAME TO elsewhere',
-      sqlserver: "EXEC sp_rename N'dbo.RelayboxSchemaVersion', N'Elsewhere'",
+      sqlserver: "EXEC sp_rename N'dbo.RelayboxSchemaVersion', N'Elsewhere', N'OBJECT'",
     });
     await expect(handler({}, context())).rejects.toThrow(SchemaError);
     await expect(handler({}, context())).rejects.toThrow(/lacks migration 0001_tables/);
     await db.sql({
       postgres: 'ALTER TABLE elsewhere RENAME TO relaybox_schema_version',
-      sqlserver: "EXEC sp_rename N'dbo.Elsewhere', N'RelayboxSchemaVersion'",
+      sqlserver: "EXEC sp_rename N'dbo.Elsewhere', N'RelayboxSchemaVersion', N'OBJECT'",
     });
     await expect(handler({}, context())).resolves.toBeDefined();
   });

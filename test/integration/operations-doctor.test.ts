@@ -124,7 +124,7 @@ it('names the missing migration, and what one login may not look at hides nothin
   }
   await db.sql({
     postgres: 'ALTER TABLE relaybox_schema_version RENAME TO away',
-    sqlserver: "EXEC sp_rename N'dbo.RelayboxSchemaVersion', N'Away'",
+    sqlserver: "EXEC sp_rename N'dbo.RelayboxSchemaVersion', N'Away', N'OBJECT'",
   });
   expect(await finding('schema')).toMatchObject({
     severity: 'problem',
@@ -133,6 +133,6 @@ it('names the missing migration, and what one login may not look at hides nothin
   expect(await ask({ command: 'health' })).toMatchObject({ ready: false });
   await db.sql({
     postgres: 'ALTER TABLE away RENAME TO relaybox_schema_version',
-    sqlserver: "EXEC sp_rename N'dbo.Away', N'RelayboxSchemaVersion'",
+    sqlserver: "EXEC sp_rename N'dbo.Away', N'RelayboxSchemaVersion', N'OBJECT'",
   });
 });
