@@ -77,6 +77,36 @@ describe('npm run local: the whole system on this machine', () => {
     await expect(fetch(curlUrl)).rejects.toThrow();
   });
 
+  it('with --json a program gets its addresses in one line, and nothing else', {
+    timeout: 60_000,
+  }, async () => {
+    const { child, ended, says } = local('--port', '0', '--json');
+    let answer = '';
+    child.stdout.on('data', (chunk) => {
+      answer += String(chunk);
+    });
+    await says(/"eventBridge"/);
+    const { http, database, ...rest } = JSON.parse(answer) as Record<string, string>;
+    expect((await fetch(`${http}/orders`, { method: 'POST', body: '{"customer":""}' })).status).toBe(400);
+    const client = new pg.Client({ connectionString: database });
+    await client.connect();
+    await client.end();
+    const url = expect.stringMatching(/^http:\/\/127\.0\.0\.1:/);
+    expect(rest).toEqual({ sqs: url, queues: { invoicing: url, emails: url }, eventBridge: url });
+    child.kill('SIGINT');
+    expect(await ended).toBe(0);
+    expect(answer.trim().split('\n')).toHaveLength(1);
+  });
+
+  it('with --json it answers an error as the other commands do', async () => {
+    const { ended, output } = local('--json', '--port', 'http');
+    expect(await ended).toBe(2);
+    const line = output.text.split('\n').find((each) => each.startsWith('{')) ?? '{}';
+    expect(JSON.parse(line)).toEqual({
+      error: { code: 'RELAYBOX_USAGE', message: expect.stringContaining('--port must be a number') },
+    });
+  });
+
   it('interrupted while it starts, it ends cleanly', { timeout: 30_000 }, async () => {
     const { child, ended, says, output } = local();
     await says(/Starting PostgreSQL/);
