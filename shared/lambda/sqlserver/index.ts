@@ -1,6 +1,6 @@
 /** `relaybox/sqlserver/lambda`: Relaybox inside Lambda functions, on SQL Server. */
 
-import type { HandlerContextOf } from '../bound-handler.ts';
+import type { HandlerContextOf, HandlerOf } from '../bound-handler.ts';
 import { inboxHandlerFor } from '../inbox-handler.ts';
 import { ingestFor } from '../ingest.ts';
 import { relayFor } from '../relay.ts';
@@ -9,6 +9,7 @@ import { transactionalFor } from '../transactional.ts';
 import { sqlServer } from './engine.ts';
 import type { SqlServerTx } from './transaction-client.ts';
 
+export type { MappedMessage, Mapping, SqsRecord } from '../../message/envelope/read.ts';
 export { ConfigurationError, Rejected, RetryAfter, TransactionError } from '../../message/errors.ts';
 export type { BoundOutbox } from '../bound-outbox.ts';
 export { closeConnections } from '../connections.ts';
@@ -25,6 +26,9 @@ export type { SqlServerTx } from './transaction-client.ts';
 
 /** What a message handler gets beside its message: `{ tx, outbox, signal, logger }`. */
 export type HandlerContext<Tx = SqlServerTx> = HandlerContextOf<Tx>;
+
+/** A message handler, to be written in a file of its own: `const placed: MessageHandler<Order> = async (message, { tx }) => …`. */
+export type MessageHandler<Payload = unknown, Tx = SqlServerTx> = HandlerOf<Payload, Tx>;
 
 /**
  * A middy middleware: one transaction per invocation, begun at first use, committed on success, rolled back on an error
