@@ -176,6 +176,20 @@ describe('the maintain function', () => {
     expect(report).toMatchObject({ removed: { outbox: 3 }, more: false, failed: {} });
   });
 
+  it('keeps published messages as long as it is told', async () => {
+    await add(1);
+    await db.update('outbox', { state: 2, processed_at_utc: daysAgo(4) });
+    const removedAfter = async (days: number) =>
+      await maintainFor(adminEngine)({
+        settings: readSettings({
+          RELAYBOX_DATABASE_URL: db.url,
+          RELAYBOX_OUTBOX_RETENTION_DAYS: `${days}`,
+        }),
+      })({}, context());
+    expect(await removedAfter(5)).toMatchObject({ removed: { outbox: 0 } });
+    expect(await removedAfter(3)).toMatchObject({ removed: { outbox: 1 } });
+  });
+
   it("keeps a consumer's receipts as long as it is told, whatever the inbox's retention", async () => {
     const keeping = (days: number) =>
       readSettings({
