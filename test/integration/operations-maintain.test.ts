@@ -244,7 +244,7 @@ describe('health', () => {
     const stale = await ask({ command: 'health' });
     expect(stale.checks.find(({ ok }) => !ok)).toMatchObject({
       name: 'cycle',
-      detail: expect.stringMatching(/outbox-relay, was 18\d s ago/),
+      detail: expect.stringMatching(/outbox-relay, was (?:1[89]|2\d)\d s ago/),
     });
     await db.recordCycle('outbox-relay');
     await row({ created_at_utc: daysAgo(1) });
