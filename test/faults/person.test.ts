@@ -69,7 +69,7 @@ describe("a person's word", () => {
     await world.queue('orders');
     const [id] = await world.db.add([message(1)]);
     const wire = holdFirstCall();
-    const relay = world.relay({ ...quick, leaseMs: 600 });
+    const relay = world.relay({ ...quick, leaseMs: 2_000 });
     const running = relay.run(10_000);
     await wire.held;
     // The person takes the bucket's lease once the relay's has run out, as every write to an unfinished row must.
