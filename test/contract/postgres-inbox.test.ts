@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, it } from 'vitest';
+import { afterAll, describe, it } from 'vitest';
 import { inboxStoreContract } from '../../shared/testing/index.ts';
-import { createInbox, type InboxFixture } from '../support/inbox.ts';
-import { postgresInboxHarness } from '../support/inbox-harness.ts';
+import { engine } from '../support/engine/engine.ts';
+import { inboxHarnessOn } from '../support/engine/inbox-harness.ts';
 
-describe('the inbox store on PostgreSQL keeps the contract', () => {
-  let inbox: InboxFixture;
+describe('the inbox store on PostgreSQL keeps the contract', async () => {
+  const db = await engine.createDatabase({ timezone: 'America/St_Johns' });
+  afterAll(() => db.drop());
 
-  beforeAll(async () => {
-    inbox = await createInbox({ timezone: 'America/St_Johns' });
-  });
-  afterAll(() => inbox.drop());
-
-  for (const { name, run } of inboxStoreContract(() => postgresInboxHarness(inbox))) it(name, run, 60_000);
+  for (const { name, run } of inboxStoreContract(inboxHarnessOn(db))) it(name, run, 60_000);
 });
