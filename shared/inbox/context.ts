@@ -5,6 +5,7 @@ import { Rejected } from '../message/errors.ts';
 import type { Headers, Message } from '../message/message.ts';
 import { type MessageContext, withMessageContext } from '../outbox/context.ts';
 import type { Transaction } from '../store/inbox-store.ts';
+import { refuseWrongReturn } from './returned.ts';
 
 /** What a handler gets besides its message. */
 export interface HandlerTools<Tx, Outbox> {
@@ -62,14 +63,15 @@ export async function readMessage<Payload>(
   return { ...facts, headers: applicationHeaders(headers), payload };
 }
 
-/** Calls the handler so that the messages it adds know what caused them. */
+/** Calls the handler so that the messages it adds know what caused them. Throws what it throws, or `WrongReturn`. */
 export async function callHandler<Payload, Tx, Outbox>(
   handler: MessageHandler<Payload, Tx, Outbox>,
   message: Message<Payload>,
   headers: Headers,
   tools: HandlerTools<Tx, Outbox>,
 ): Promise<void> {
-  await withMessageContext(contextOf(headers), async () => await handler(message, tools));
+  const returned = await withMessageContext(contextOf(headers), async () => await handler(message, tools));
+  refuseWrongReturn(returned);
 }
 
 /** A logger that names the message, by its row where it has one (what `relaybox show` takes), but never its payload or key. */

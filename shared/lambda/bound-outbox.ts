@@ -3,7 +3,7 @@ import { RelayboxError, SchemaError } from '../message/errors.ts';
 import type { AddResult, NewMessage } from '../message/message.ts';
 import type { AddResults } from '../outbox/producer.ts';
 import type { Transaction } from '../store/inbox-store.ts';
-import type { EngineConnections } from './engine.ts';
+import type { EngineConnections, UnitProducerOptions } from './engine.ts';
 
 /** The outbox inside a transaction that is Relaybox's to end. */
 export interface BoundOutbox {
@@ -28,18 +28,25 @@ export interface UnitOutbox {
   committed(): Promise<void>;
 }
 
+/** What an outbox of a unit of work is made of. */
+export interface UnitOutboxOptions<Tx> {
+  readonly telemetry: Telemetry;
+  readonly connections: Pick<EngineConnections<Tx>, 'producer' | 'check'>;
+  /** Wakes the relay after a commit that added messages. */
+  readonly wake: () => Promise<void>;
+  /** How messages are added, as far as the application or its event says. */
+  readonly producing: Pick<UnitProducerOptions, 'serializeKeys' | 'traceparent'>;
+}
+
 /**
  * Binds the producer to a unit of work. What it counts is kept back until the commit: a message that was rolled back
  * was never added, and a wake for it would find nothing.
  */
-export function unitOutbox<Tx>(
-  unit: OpenUnit<Tx>,
-  telemetry: Telemetry,
-  connections: Pick<EngineConnections<Tx>, 'producer' | 'check'>,
-  wake: () => Promise<void>,
-): UnitOutbox {
+export function unitOutbox<Tx>(unit: OpenUnit<Tx>, options: UnitOutboxOptions<Tx>): UnitOutbox {
+  const { telemetry, connections, wake, producing: own } = options;
   const added: [MetricName, number, string | undefined][] = [];
   const producing = connections.producer({
+    ...own,
     wake,
     telemetry: { logger: telemetry.logger, count: (...count) => added.push(withLane(count)) },
   });

@@ -29,12 +29,17 @@ export interface PoolOptions {
   readonly connectTimeoutMs?: number;
 }
 
+/** A producer's options where Relaybox begins its transactions. */
+export interface UnitProducerOptions extends ProducerOptions {
+  readonly serializeKeys?: boolean;
+}
+
 /** The stores of one database. */
 export interface EngineConnections<Tx> {
   readonly outbox: OutboxStore;
   readonly inbox: InboxStore<Tx>;
   /** The producer, for transactions of these connections. */
-  producer(options: ProducerOptions): Outbox<SqlExecutor>;
+  producer(options: UnitProducerOptions): Outbox<SqlExecutor>;
   begin(limits: TransactionLimits): Promise<Transaction<Tx>>;
   /** Throws `SchemaError` where the schema's version, or a grant that this worker needs, is missing; names which. */
   check(worker: Worker): Promise<void>;

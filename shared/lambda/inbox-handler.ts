@@ -6,7 +6,7 @@ import { type HandlingReport, handleDue } from '../inbox/handling.ts';
 import { DatabaseUnavailable } from '../message/errors.ts';
 import { type Waker, wakeTypes } from '../outbox/wake.ts';
 import type { OnFailedKey } from '../store/outbox-store.ts';
-import { boundHandler, type HandlerOf } from './bound-handler.ts';
+import { boundHandler, type GivenHandler, type HandlerOf } from './bound-handler.ts';
 import { readSettings, type Settings } from './config.ts';
 import { once, sharedConnections } from './connections.ts';
 import type { Engine, EngineConnections } from './engine.ts';
@@ -35,6 +35,11 @@ export interface InboxHandlerOptions<Payload> {
   readonly retry?: Partial<Backoff>;
   /** What happens to a key behind a message that is Failed for good. @default 'block' */
   readonly onFailedKey?: OnFailedKey;
+  /**
+   * Take a lock per partition key of the messages that are added, until the transaction ends: for writers of one key that
+   * don't wait for each other by themselves. @default false
+   */
+  readonly serializeKeys?: boolean;
   /** Settings other than the environment's. */
   readonly settings?: Settings;
 }
@@ -54,6 +59,7 @@ const rules = {
   parallelism: common.parallelism,
   maxRetries: common.maxRetries,
   onFailedKey: common.onFailedKey,
+  serializeKeys: flag,
 };
 
 /** What alarms watch: written as zero by every sweep. */
@@ -62,9 +68,9 @@ const WATCHED: readonly MetricName[] = ['Handled', 'Failed', 'LostLeases'];
 /** Binds `inboxHandler` to an engine. Options are checked at once; nothing is read or connected before the first event. */
 export function inboxHandlerFor<Tx>(
   engine: Engine<Tx>,
-): <Payload = unknown>(
+): <Payload = unknown, Returned = unknown>(
   options: InboxHandlerOptions<Payload>,
-  handler: HandlerOf<Payload, Tx>,
+  handler: GivenHandler<Payload, Tx, Returned>,
 ) => InboxHandlerFunction {
   return (options, handler) => {
     checkOptions('inboxHandler', options, rules, ['messageType']);
@@ -125,9 +131,9 @@ class HandlerRun<Payload, Tx> {
     const { deadline, signal, telemetry } = running;
     const relay = relayWaker(settings, telemetry.logger);
     const wake = async () => relay?.wake();
-    const { schema, raw, batchSize, parallelism, maxRetries, onFailedKey } = options;
+    const { schema, raw, batchSize, parallelism, maxRetries, onFailedKey, serializeKeys } = options;
     return await handleDue<Payload, Tx, Parameters<typeof handler>[1]['outbox']>({
-      ...boundHandler({ engine, connections, telemetry, wake, handler }),
+      ...boundHandler({ engine, connections, telemetry, wake, serializeKeys, handler }),
       store: connections.inbox,
       messageType: options.messageType,
       consumer: options.consumer ?? settings.consumer,

@@ -4,7 +4,7 @@ import { consumeDirect, type DirectRecord } from '../inbox/direct.ts';
 import type { SqsBatchResponse } from '../inbox/ingest.ts';
 import type { Mapping } from '../message/envelope/read.ts';
 import { ConfigurationError } from '../message/errors.ts';
-import { boundHandler, type HandlerOf } from './bound-handler.ts';
+import { boundHandler, type GivenHandler } from './bound-handler.ts';
 import { readSettings, type Settings } from './config.ts';
 import { once, sharedConnections } from './connections.ts';
 import type { Engine } from './engine.ts';
@@ -26,6 +26,11 @@ export interface SqsConsumerOptions<Payload> {
   readonly mapping?: Mapping;
   /** Records, or groups of a FIFO queue, at once; the pool has one connection more. @default 4 */
   readonly parallelism?: number;
+  /**
+   * Take a lock per partition key of the messages that are added, until the transaction ends: for writers of one key that
+   * don't wait for each other by themselves. @default false
+   */
+  readonly serializeKeys?: boolean;
   /** Settings other than the environment's. */
   readonly settings?: Settings;
 }
@@ -37,6 +42,7 @@ const rules = {
   raw: flag,
   mapping: callable,
   parallelism: common.parallelism,
+  serializeKeys: flag,
 };
 
 /** A consumer function: answers the records that must come again. Its trigger has to ask for partial batch responses. */
@@ -45,9 +51,9 @@ export type SqsConsumerFunction = (event: unknown, context?: InvocationContext) 
 /** Binds `sqsConsumer` to an engine. Options are checked at once; nothing is read or connected before the first event. */
 export function sqsConsumerFor<Tx>(
   engine: Engine<Tx>,
-): <Payload = unknown>(
+): <Payload = unknown, Returned = unknown>(
   options: SqsConsumerOptions<Payload>,
-  handler: HandlerOf<Payload, Tx>,
+  handler: GivenHandler<Payload, Tx, Returned>,
 ) => SqsConsumerFunction {
   return (options, handler) => {
     checkOptions('sqsConsumer', options, rules);
@@ -66,9 +72,9 @@ export function sqsConsumerFor<Tx>(
         const relay = relayWaker(settings, telemetry.logger);
         await checked();
         const wake = async () => relay?.wake();
-        const { schema, raw, mapping, parallelism } = options;
+        const { schema, raw, mapping, parallelism, serializeKeys } = options;
         return await consumeDirect(records, {
-          ...boundHandler({ engine, connections, telemetry, wake, handler }),
+          ...boundHandler({ engine, connections, telemetry, wake, serializeKeys, handler }),
           store: connections.inbox,
           consumer: options.consumer ?? settings.consumer,
           source: options.source ?? settings.inboxSource,

@@ -2,12 +2,13 @@ import type { MiddlewareObj } from '@middy/core';
 import type { Context } from 'aws-lambda';
 import type { Logger } from '../delivery/telemetry.ts';
 import { TransactionError } from '../message/errors.ts';
-import { type BoundOutbox, type UnitOutbox, unitOutbox } from './bound-outbox.ts';
+import { eventTraceparent } from '../publish/traceparent.ts';
+import { type BoundOutbox, type UnitOutbox, type UnitOutboxOptions, unitOutbox } from './bound-outbox.ts';
 import { readSettings, type Settings } from './config.ts';
 import { sharedConnections } from './connections.ts';
 import { onLeaving } from './early-response.ts';
 import type { Engine } from './engine.ts';
-import { between, callable, checkOptions, common } from './options.ts';
+import { between, callable, checkOptions, common, flag } from './options.ts';
 import { type InvocationTelemetry, lambdaTelemetry } from './telemetry.ts';
 import { deadlineOf, UnitOfWork } from './unit-of-work.ts';
 import { relayWaker } from './wake.ts';
@@ -35,6 +36,11 @@ export interface TransactionalOptions {
   readonly poolSize?: number;
   /** Called after a commit that added messages. @default sends to the queue in `RELAYBOX_WAKE_QUEUE_URL` */
   readonly wake?: () => Promise<void>;
+  /**
+   * Take a lock per partition key of the messages that are added, until the transaction ends: for writers of one key that
+   * don't wait for each other by themselves. @default false
+   */
+  readonly serializeKeys?: boolean;
   /** Settings other than the environment's. */
   readonly settings?: Settings;
 }
@@ -44,6 +50,7 @@ const rules = {
   timeoutEarlyInMillis: between(0, 900_000),
   poolSize: common.poolSize,
   wake: callable,
+  serializeKeys: flag,
 };
 
 /** A middleware that gives the handler behind it `relaybox: { tx, outbox }` in its context. */
@@ -85,7 +92,8 @@ export function transactionalFor<Tx>(
         const unit = new UnitOfWork(deadlineOf(request.context), (limits) => connections.begin(limits));
         const telemetry = lambdaTelemetry(request.context);
         const wake = options.wake ?? relayWake(settings, telemetry.logger);
-        const outbox = unitOutbox(unit, telemetry, connections, wake);
+        const producing = producingOf(request.event, options);
+        const outbox = unitOutbox(unit, { telemetry, connections, wake, producing });
         open.add(unit);
         invocations.set(request, { unit, outbox, telemetry });
         onLeaving(request, () => {
@@ -125,6 +133,18 @@ export function transactionalFor<Tx>(
         else await unit.rollback();
       },
     };
+  };
+}
+
+/** How the messages of a request are added. A caller's trace wins over the invocation's own, which is the default. */
+function producingOf(
+  event: unknown,
+  { serializeKeys }: TransactionalOptions,
+): UnitOutboxOptions<never>['producing'] {
+  const traceparent = eventTraceparent(event);
+  return {
+    ...(serializeKeys !== undefined && { serializeKeys }),
+    ...(traceparent !== undefined && { traceparent: () => traceparent }),
   };
 }
 

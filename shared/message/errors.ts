@@ -50,6 +50,11 @@ export class TransactionError extends RelayboxError {
   readonly code = 'RELAYBOX_TRANSACTION';
 }
 
+/** A handler returned what says that it failed, instead of throwing it. Its attempt counts as failed. */
+export class WrongReturn extends RelayboxError {
+  readonly code = 'RELAYBOX_WRONG_RETURN';
+}
+
 /** Thrown by a handler: end this message in Failed at once, with a reason a person can act on. */
 export class Rejected extends RelayboxError {
   readonly code = 'RELAYBOX_REJECTED';

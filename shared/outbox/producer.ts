@@ -39,6 +39,11 @@ export interface ProducerOptions {
   readonly destinations?: DestinationTable;
   /** Sends the wake. @default to the queue of `RELAYBOX_WAKE_QUEUE_URL`; without one the sweep finds the messages */
   readonly wake?: () => Promise<void>;
+  /**
+   * Asked at each `add`: the W3C trace context of messages that have no `traceparent` of their own, and of no message that
+   * is being handled. @default the invocation's on Lambda, from the id that it has for X-Ray
+   */
+  readonly traceparent?: () => string | undefined;
   readonly telemetry?: Telemetry;
 }
 
@@ -51,7 +56,9 @@ export function createOutbox<Tx>(store: ProducerStore<Tx>, options: ProducerOpti
   const known = new Map(Object.entries(options.destinations ?? {}));
 
   async function addAll(tx: Tx, messages: readonly NewMessage[]): Promise<AddResult[]> {
-    const headers = contextHeaders();
+    const traceparent = options.traceparent?.();
+    // What is handled knows better what caused its messages than the invocation, which may handle many.
+    const headers = { ...(traceparent !== undefined && { traceparent }), ...contextHeaders() };
     // Not `map`, which would step over a hole in the list.
     const rows = Array.from(messages, (message, index) =>
       numbered(index, messages.length, () => toOutboxRow(message, known.get(message?.destination), headers)),

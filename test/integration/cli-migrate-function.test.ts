@@ -7,17 +7,18 @@ import { cli, fakeLambda } from '../support/cli.ts';
 import { engine } from '../support/engine/engine.ts';
 import { adminEngine } from '../support/engine/lambda.ts';
 
-// Nothing listens there: a function that went as far as the database would say so.
-const settings = readSettings({ RELAYBOX_DATABASE_URL: 'postgres://x:y@127.0.0.1:1/z' });
+const db = await engine.createDatabase();
+/** Nothing listens there: a function that went as far as the database would say so. */
+const nowhere = () =>
+  readSettings({ RELAYBOX_DATABASE_URL: Object.assign(new URL(db.url), { port: '1' }).href });
 const report = { applied: ['1 tables'], pending: [], missing: [], seedIdentity: false };
 const functions: Record<string, (event: unknown) => Promise<unknown>> = {
-  maintain: maintainFor(adminEngine)({ settings }),
-  migrate: migrateFor(adminEngine)({ settings }),
+  maintain: (event) => maintainFor(adminEngine)({ settings: nowhere() })(event),
+  migrate: (event) => migrateFor(adminEngine)({ settings: nowhere() })(event),
   relay: async () => ({ settled: 0, workLeft: false }),
   migrated: async () => report,
 };
 const lambda = await fakeLambda((name, event) => functions[name]?.(event) ?? Promise.reject(new Error(name)));
-const db = await engine.createDatabase();
 afterAll(async () => {
   await lambda.stop();
   await db.drop();

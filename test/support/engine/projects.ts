@@ -18,6 +18,7 @@ const onBothEngines = [
   'test/integration/handling-direct.test.ts',
   'test/integration/handling-keys.test.ts',
   'test/integration/handling.test.ts',
+  'test/integration/handler-returns.test.ts',
   'test/integration/inbox-store-concurrency.test.ts',
   'test/integration/inbox-store-keys.test.ts',
   'test/integration/inbox-store.test.ts',
@@ -31,19 +32,26 @@ const onBothEngines = [
   'test/integration/operations-outbox.test.ts',
   'test/integration/operations-relay.test.ts',
   'test/integration/operations-status.test.ts',
+  'test/integration/cli-migrate-function.test.ts',
   'test/integration/cli.test.ts',
   'test/integration/operations-doctor.test.ts',
   'test/integration/lambda-functions.test.ts',
   'test/integration/lambda-handlers.test.ts',
   'test/integration/lambda-ingest.test.ts',
+  'test/integration/lambda-producing.test.ts',
   'test/integration/lambda-transactional.test.ts',
+  'test/integration/retry-waits.test.ts',
 ];
+
+/** A process's zone that no server has, half an hour off: what is computed from the local time of a machine shows. */
+const env = { TZ: 'America/St_Johns' };
 
 /** Everything, on PostgreSQL, which the run brings along. */
 export const onPostgres: TestProjectInlineConfiguration = {
   test: {
     name: 'postgres',
     provide: { engine: 'postgres' },
+    env,
     include: ['test/**/*.test.ts'],
     // The first needs a package registry: `npm run test:package`. The second has a server of its own.
     exclude: ['test/package/**', 'test/sqlserver/**'],
@@ -62,6 +70,7 @@ export const onSqlServer: TestProjectInlineConfiguration = {
   test: {
     name: 'sqlserver',
     provide: { engine: 'sqlserver' },
+    env,
     include: [...onBothEngines, 'test/sqlserver/**/*.test.ts'],
     testTimeout: 60_000,
     hookTimeout: 120_000,
