@@ -12,6 +12,12 @@ import { handleMessage } from './handle-message.ts';
 import { NextTypes } from './next-types.ts';
 import { Settler } from './settler.ts';
 
+/**
+ * What becomes of a message whose handler was killed, frozen or out of time, so that nobody knows how far it came:
+ * `retry` it, or let it `fail` at once, for a person to decide.
+ */
+export type OnLeaseLost = 'retry' | 'fail';
+
 /** What handles the due messages of one type. */
 export interface HandleOptions<Payload, Tx, Outbox> extends Handling<Payload, Tx, Outbox> {
   readonly store: InboxStore<Tx>;
@@ -29,6 +35,8 @@ export interface HandleOptions<Payload, Tx, Outbox> extends Handling<Payload, Tx
   readonly retry?: Backoff;
   /** @default 'block' */
   readonly onFailedKey?: OnFailedKey;
+  /** @default 'retry' */
+  readonly onLeaseLost?: OnLeaseLost;
   /** A message's lease; on Lambda the function's timeout and a margin. @default 120,000 */
   readonly leaseMs?: number;
   /** The end of the invocation. */
@@ -83,6 +91,7 @@ const handlingDefaults = {
   parallelism: defaults.parallelism as number,
   retry: retryBackoff,
   onFailedKey: 'block' as OnFailedKey,
+  onLeaseLost: 'retry' as OnLeaseLost,
   leaseMs: defaults.messageLeaseSeconds * 1000,
   marginMs: 1_500,
   drainMs: defaults.drainSeconds * 1000,
@@ -145,7 +154,7 @@ class Run<Payload, Tx, Outbox> {
     const began = performance.now();
     // Taken before the claim, since the lease runs from some moment after this one.
     const lease = Deadline.in(leaseMs - marginMs);
-    const { messages, ended, nextTypes } = await this.#claim();
+    const { messages, alone, ended, nextTypes } = await this.#claim();
     this.#nextTypes.add(nextTypes);
     if (ended > 0) {
       this.#ended += ended;
@@ -155,7 +164,7 @@ class Run<Payload, Tx, Outbox> {
     this.#claimed += messages.length;
     if (messages.length > 0) {
       telemetry.count('Claimed', messages.length, messageType);
-      await inParallel(messages, parallelism, (message) => this.#message(message, lease));
+      await inParallel(messages, parallelism, (message) => this.#message(message, lease, alone));
       await this.#settler.idle();
       this.#unavailable ??= this.#settler.trouble;
     }
@@ -167,11 +176,14 @@ class Run<Payload, Tx, Outbox> {
   async #claim(): Promise<ClaimResult> {
     const { store, consumer, messageType, batchSize, maxBytes, leaseMs, onFailedKey, maxRetries } =
       this.#options;
+    const { onLeaseLost, parallelism } = this.#options;
     const own = maxRetries === undefined ? {} : { maxRetries };
+    // What is in hand when a function is killed counts as begun: so no more is than runs.
+    const limit = onLeaseLost === 'fail' ? Math.min(batchSize, parallelism) : batchSize;
     return await store.claim({
       consumer,
       messageType,
-      limit: batchSize,
+      limit,
       maxBytes,
       leaseMs,
       onFailedKey,
@@ -180,8 +192,11 @@ class Run<Payload, Tx, Outbox> {
   }
 
   /** Handles one message, or gives it back where it should not be begun any more. Never rejects. */
-  async #message(claimed: ClaimedInboxMessage, lease: Deadline): Promise<void> {
-    const { deadline, marginMs, signal, telemetry, messageType } = this.#options;
+  async #message(claimed: ClaimedInboxMessage, lease: Deadline, lost: boolean): Promise<void> {
+    const { deadline, marginMs, signal, telemetry, messageType, onLeaseLost } = this.#options;
+    if (lost && onLeaseLost === 'fail') {
+      return this.#failed(claimed, forAPerson('its lease ran out while its handler ran, or before it began'));
+    }
     const limitMs = Math.min(deadline.remainingMs() - marginMs, lease.remainingMs());
     // With all the time there is a message is begun however slow others were: nobody could give it more.
     const fullTime = limitMs >= this.#fullMs * 0.9;
@@ -195,6 +210,7 @@ class Run<Payload, Tx, Outbox> {
     telemetry.count('HandlerMs', ms, messageType);
     if (end.kind === 'committed') this.#done(end.value, ms);
     else if (end.kind === 'undone') this.#leaseLost(claimed);
+    else if (end.cut && onLeaseLost === 'fail') this.#failed(claimed, forAPerson(end.failure.reason));
     else this.#failed(claimed, end.failure);
   }
 
@@ -223,4 +239,9 @@ class Run<Payload, Tx, Outbox> {
     telemetry.logger.warn('a message was not handled', { ...about, kind, reason });
     this.#settler.settle(claimed, verdictOf(failure, attempt, retry));
   }
+}
+
+/** Nobody knows what the handler did outside of the database: it isn't run again. */
+function forAPerson(reason: string): Failure {
+  return { kind: 'rejected', reason: `not tried again, as its handler's onLeaseLost says: ${reason}` };
 }

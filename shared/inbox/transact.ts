@@ -9,7 +9,12 @@ export type AttemptEnd<T> =
   | { readonly kind: 'committed'; readonly value: T }
   /** The work itself said that nothing of it must stay. */
   | { readonly kind: 'undone'; readonly value: T }
-  | { readonly kind: 'failure'; readonly failure: Failure };
+  | {
+      readonly kind: 'failure';
+      readonly failure: Failure;
+      /** The work was cut off, or told to stop: nobody knows how far it came with what is outside of the database. */
+      readonly cut?: true;
+    };
 
 /** What an attempt is given. */
 export interface AttemptOptions<Tx> {
@@ -177,11 +182,11 @@ class Attempt<Tx, T> {
     const ended = this.#endedInside();
     if (ended) return ended;
     const { fullTime, limitMs, signal } = this.#options;
-    if (signal.aborted) return interrupted('the process was told to stop');
-    if (!fullTime) return interrupted('the time of its invocation was up');
+    if (signal.aborted) return cut('interrupted', 'the process was told to stop');
+    if (!fullTime) return cut('interrupted', 'the time of its invocation was up');
     const seconds = Math.round(limitMs / 100) / 10;
     const reason = `the handler did not end within ${seconds} s, all the time that its function and its lease leave it`;
-    return { kind: 'failure', failure: { kind: 'failed', reason } };
+    return cut('failed', reason);
   }
 }
 
@@ -196,6 +201,6 @@ function unavailable<T>(error: unknown): AttemptEnd<T> {
   return { kind: 'failure', failure: { kind: 'unavailable', reason: errorText(error) } };
 }
 
-function interrupted<T>(reason: string): AttemptEnd<T> {
-  return { kind: 'failure', failure: { kind: 'interrupted', reason } };
+function cut<T>(kind: 'interrupted' | 'failed', reason: string): AttemptEnd<T> {
+  return { kind: 'failure', failure: { kind, reason }, cut: true };
 }

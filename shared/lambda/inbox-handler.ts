@@ -2,7 +2,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { type Backoff, retryBackoff } from '../delivery/backoff.ts';
 import { defaults } from '../delivery/defaults.ts';
 import type { MetricName } from '../delivery/telemetry.ts';
-import { type HandlingReport, handleDue } from '../inbox/handling.ts';
+import { type HandlingReport, handleDue, type OnLeaseLost } from '../inbox/handling.ts';
 import { DatabaseUnavailable } from '../message/errors.ts';
 import { type Waker, wakeTypes } from '../outbox/wake.ts';
 import type { OnFailedKey } from '../store/outbox-store.ts';
@@ -11,7 +11,7 @@ import { readSettings, type Settings } from './config.ts';
 import { once, sharedConnections } from './connections.ts';
 import type { Engine, EngineConnections } from './engine.ts';
 import { type Invocation, type InvocationContext, invocation } from './invocation.ts';
-import { backoff, callable, checkOptions, common, flag, schema } from './options.ts';
+import { backoff, callable, checkOptions, common, flag, oneOf, schema } from './options.ts';
 import { countZeros } from './telemetry.ts';
 import { inboxWakers, relayWaker } from './wake.ts';
 import { acknowledged, readTrigger, type Trigger, wakeNext } from './wake-event.ts';
@@ -29,12 +29,22 @@ export interface InboxHandlerOptions<Payload> {
   readonly batchSize?: number;
   /** Messages at once, each in a transaction of its own; the pool has one connection more. @default 4 */
   readonly parallelism?: number;
-  /** Retries after the first attempt. @default 5, as ingest writes it */
+  /**
+   * Retries after the first attempt. A message that lost its lease is tried once more, alone, even where none is left:
+   * another one beside it may have killed the function; see `onLeaseLost`. @default 5, as ingest writes it
+   */
   readonly maxRetries?: number;
   /** How the waits between attempts grow. @default 5 s, doubled up to 5 min */
   readonly retry?: Partial<Backoff>;
   /** What happens to a key behind a message that is Failed for good. @default 'block' */
   readonly onFailedKey?: OnFailedKey;
+  /**
+   * What becomes of a message whose handler was killed, frozen or out of time, so that nobody knows how far it came with
+   * what is outside of the database, a payment say: `retry` runs it again, `fail` ends it in Failed at once, for a person.
+   * With `fail` a claim takes no more than run at once, and what ran beside it when the function was killed ends there too.
+   * @default 'retry'
+   */
+  readonly onLeaseLost?: OnLeaseLost;
   /**
    * Take a lock per partition key of the messages that are added, until the transaction ends: for writers of one key that
    * don't wait for each other by themselves. @default false
@@ -59,6 +69,7 @@ const rules = {
   parallelism: common.parallelism,
   maxRetries: common.maxRetries,
   onFailedKey: common.onFailedKey,
+  onLeaseLost: oneOf('retry', 'fail'),
   serializeKeys: flag,
 };
 
@@ -131,7 +142,8 @@ class HandlerRun<Payload, Tx> {
     const { deadline, signal, telemetry } = running;
     const relay = relayWaker(settings, telemetry.logger);
     const wake = async () => relay?.wake();
-    const { schema, raw, batchSize, parallelism, maxRetries, onFailedKey, serializeKeys } = options;
+    const { schema, raw, batchSize, parallelism, maxRetries, onFailedKey, onLeaseLost, serializeKeys } =
+      options;
     return await handleDue<Payload, Tx, Parameters<typeof handler>[1]['outbox']>({
       ...boundHandler({ engine, connections, telemetry, wake, serializeKeys, handler }),
       store: connections.inbox,
@@ -143,6 +155,7 @@ class HandlerRun<Payload, Tx> {
       ...(batchSize !== undefined && { batchSize }),
       ...(parallelism !== undefined && { parallelism }),
       ...(onFailedKey !== undefined && { onFailedKey }),
+      ...(onLeaseLost !== undefined && { onLeaseLost }),
       retry: { ...retryBackoff, ...options.retry },
       leaseMs: leaseMs(deadline.remainingMs(), settings.messageLease),
       deadline,

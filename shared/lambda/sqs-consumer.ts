@@ -12,7 +12,12 @@ import { type InvocationContext, invocation } from './invocation.ts';
 import { callable, checkOptions, common, flag, schema, text } from './options.ts';
 import { relayWaker } from './wake.ts';
 
-/** Options of a consumer that takes its messages straight from a queue. */
+/**
+ * Options of a consumer that takes its messages straight from a queue. What its handler throws, `Rejected` and `RetryAfter`
+ * too, only reports the record: SQS gives it out again after the queue's visibility timeout, on a FIFO queue with its
+ * group waiting meanwhile, and puts it into the dead-letter queue after `maxReceiveCount`. To end at once, or to choose the
+ * time, takes a row: `inboxHandler`.
+ */
 export interface SqsConsumerOptions<Payload> {
   /** Each consumer of a message handles it once. @default `RELAYBOX_CONSUMER`, or the default consumer */
   readonly consumer?: string;

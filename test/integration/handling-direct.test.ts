@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { Deadline } from '../../shared/delivery/deadline.ts';
 import { consumeDirect, type DirectOptions, type DirectRecord } from '../../shared/inbox/direct.ts';
+import { Rejected, RetryAfter } from '../../shared/message/errors.ts';
 import { engine } from '../support/engine/engine.ts';
 import { handlingOn, type TestHandler, type TestOutbox } from '../support/engine/handling.ts';
 import type { TestTx } from '../support/engine/test-engine.ts';
@@ -185,4 +186,14 @@ describe('near the deadline', () => {
     expect(failures).toEqual(['sqs-a', 'sqs-b']);
     expect(runs).toBe(0);
   });
+});
+
+test('Rejected and RetryAfter leave the record to its queue, like any error: reported, without a receipt', async () => {
+  for (const thrown of [new Rejected('never'), new RetryAfter(300), new Error('no')]) {
+    const answer = await consume([record('a')], () => {
+      throw thrown;
+    });
+    expect(answer).toEqual(['sqs-a']);
+    expect(await db.count('receipts')).toBe(0);
+  }
 });

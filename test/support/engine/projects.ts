@@ -17,6 +17,7 @@ const onBothEngines = [
   'test/integration/gateway.test.ts',
   'test/integration/handling-direct.test.ts',
   'test/integration/handling-keys.test.ts',
+  'test/integration/handling-lost-leases.test.ts',
   'test/integration/handling.test.ts',
   'test/integration/handler-returns.test.ts',
   'test/integration/inbox-store-concurrency.test.ts',
