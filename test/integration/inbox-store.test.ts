@@ -120,7 +120,8 @@ describe('ingest stores each message once', () => {
 
 describe('a claim takes what is due, and counts the attempt', () => {
   test('in order of arrival, up to the count and up to the bytes, but at least one', async () => {
-    const payload = JSON.stringify('x'.repeat(1000));
+    // Two bytes each, in UTF-8 as in UTF-16.
+    const payload = JSON.stringify('ß'.repeat(500));
     const rows = Array.from({ length: 6 }, () => inboxRow({ payload }));
     await store.ingest(rows);
     const arrived = rows.map((row) => row.externalMessageId);

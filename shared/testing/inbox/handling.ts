@@ -248,6 +248,10 @@ export const handling: readonly CaseOf<InboxHarness>[] = [
       assert.deepEqual(await effects(), []);
     },
   },
+];
+
+/** Only where the server ends a session that leaves its transaction idle. */
+export const idling: readonly CaseOf<InboxHarness>[] = [
   {
     promise: 4,
     name: 'a transaction left idle beyond its limit cannot commit, and what it held is free',

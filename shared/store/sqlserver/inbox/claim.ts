@@ -46,7 +46,8 @@ export async function claim(
   const takers = keyedFirst ? [heads, unkeyed] : [unkeyed, heads];
   let all: Part = nothing;
   for (const take of takers) {
-    const bytes = all.messages.reduce((sum, message) => sum + Buffer.byteLength(message.payload), 0);
+    // As the statements count: UTF-16.
+    const bytes = all.messages.reduce((sum, message) => sum + 2 * message.payload.length, 0);
     const room = {
       limit: request.limit - all.messages.length,
       bytes: request.maxBytes - bytes,

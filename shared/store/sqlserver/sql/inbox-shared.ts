@@ -65,9 +65,9 @@ export function iso(column: string): string {
   return `(REPLACE(CONVERT(NVARCHAR(23), CONVERT(DATETIME2(3), SWITCHOFFSET(${column}, '+00:00')), 121), N' ', N'T') + N'Z')`;
 }
 
-/** What the payload counts as. Code units: SQL Server has no cheap way to know the bytes of UTF-8. */
+/** What the payload counts as: its bytes as stored, UTF-16. SQL Server has no cheap way to know those of UTF-8. */
 export function size(alias: string): string {
-  return `(DATALENGTH(${alias}.[Payload]) / 2)`;
+  return `DATALENGTH(${alias}.[Payload])`;
 }
 
 /** What a claim answers of a row, out of the claiming update. */
