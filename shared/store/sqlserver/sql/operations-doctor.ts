@@ -37,13 +37,15 @@ WHERE x.[index_id] IS NULL OR x.[is_disabled] = 1
 ORDER BY 1`;
 
 /**
- * What would refuse a write: triggers, beside which no statement may answer rows (error 334), and modules made with
- * QUOTED_IDENTIFIER OFF that name the inbox (error 1934). `@p1` JSON array of tables in brackets, `@p2` the inbox.
+ * What would refuse a write: triggers for UPDATE, beside which no such statement may answer rows (error 334; those for
+ * other actions do no harm), and modules made with QUOTED_IDENTIFIER OFF that name the inbox (error 1934). `@p1` JSON
+ * array of tables in brackets, `@p2` the inbox.
  */
 export const obstacles = `
 SELECT N'trigger' AS [kind], OBJECT_NAME(t.[object_id]) AS [name], OBJECT_NAME(t.[parent_id]) AS [table]
 FROM OPENJSON(@p1) WITH ([table] NVARCHAR(600) '$') AS w
 JOIN sys.triggers AS t ON t.[parent_id] = OBJECT_ID(w.[table]) AND t.[is_disabled] = 0
+WHERE EXISTS (SELECT 1 FROM sys.trigger_events AS e WHERE e.[object_id] = t.[object_id] AND e.[type_desc] = N'UPDATE')
 UNION ALL
 SELECT N'module', OBJECT_NAME(m.[object_id]), OBJECT_NAME(OBJECT_ID(@p2))
 FROM sys.sql_modules AS m
