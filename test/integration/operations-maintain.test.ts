@@ -211,7 +211,10 @@ describe('repairs', () => {
     for (let call = 0; call < 3; call++) {
       mended.push(await db.maintenance.repairKeys(pages(2)), await db.maintenance.releaseOrphans(pages(1)));
     }
-    expect(mended).toEqual([0, 0, 0, 0, 2, 1]);
+    const sum = (kind: number): number =>
+      mended.filter((_, at) => at % 2 === kind).reduce((all, count) => all + count, 0);
+    expect([sum(0), sum(1)]).toEqual([2, 1]);
+    if (engine.repairsKeysByName) expect(mended).toEqual([0, 0, 0, 0, 2, 1]);
     expect(await db.maintenance.repairKeys(Deadline.in(10_000))).toBe(0);
   });
 

@@ -20,6 +20,7 @@ export const postgres: TestEngine = {
   name: 'postgres',
   caughtErrorDoomsTransaction: true,
   endsIdleTransactions: true,
+  repairsKeysByName: true,
   countsCodeUnits: false,
   many: 20_000,
   createDatabase: create,

@@ -21,6 +21,7 @@ export const sqlserver: TestEngine = {
   name: 'sqlserver',
   caughtErrorDoomsTransaction: false,
   endsIdleTransactions: false,
+  repairsKeysByName: false,
   countsCodeUnits: true,
   many: 2_000,
   createDatabase: create,

@@ -33,6 +33,8 @@ export interface TestEngine {
   readonly caughtErrorDoomsTransaction: boolean;
   /** The server ends a session that leaves its transaction idle for longer than its limit. */
   readonly endsIdleTransactions: boolean;
+  /** Repairs go through the keys in the order of their names; otherwise in that of their digests. */
+  readonly repairsKeysByName: boolean;
   /** Limits of text are UTF-16 code units, and not characters. */
   readonly countsCodeUnits: boolean;
   /** Messages in a test of many: as many as pass in a minute or two where the engine's tests are run. */

@@ -1,5 +1,6 @@
 import type { MaintenanceStore } from '../../../operations/maintain.ts';
 import { withBuckets } from '../../operations/outbox-fates.ts';
+import { pageKeys, Walk, walkAll } from '../../operations/walk.ts';
 import { keyIdentity, lockKeys as lockGivenKeys } from '../sql/inbox-keys.ts';
 import {
   checkKeys,
@@ -14,7 +15,6 @@ import type { OutboxContext } from './outbox-fate.ts';
 import { removeEnded } from './purge.ts';
 import { inTransaction, type OperationsSource, type Row, reading, rowsOf, writing } from './session.ts';
 import { readStatus } from './status.ts';
-import { pageKeys, Walk, walkAll } from './walk.ts';
 
 /** Maintenance on PostgreSQL. Everything here is harmless when two do it at once. */
 export function postgresMaintenance(context: OutboxContext): MaintenanceStore {

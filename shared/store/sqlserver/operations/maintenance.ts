@@ -1,16 +1,14 @@
-import type { Deadline } from '../../../delivery/deadline.ts';
 import type { MaintenanceStore } from '../../../operations/maintain.ts';
 import { withBuckets } from '../../operations/outbox-fates.ts';
 import { type Row, rowsOf } from '../../operations/rows.ts';
+import { pageKeys, Walk, walkAll } from '../../operations/walk.ts';
 import { retried } from '../inbox/retry.ts';
-import type { Names } from '../names.ts';
 import { lockKeys } from '../sql/inbox-keys.ts';
 import {
   checkKeys,
   forgetWorkers,
   normaliseInbox,
   normaliseOutbox,
-  pageKeys,
   strandedKeys,
 } from '../sql/operations-maintain.ts';
 import { orphanedKeys, releaseFollowers } from '../sql/operations-outbox.ts';
@@ -23,12 +21,13 @@ import { readStatus } from './status.ts';
 /** Maintenance on SQL Server. Everything here is harmless when two do it at once. */
 export function sqlServerMaintenance(context: OutboxContext): MaintenanceStore {
   const { source, names } = context;
+  const outbox = [orphans(context)];
+  const inbox = [wrongKeys(context), strandedOnes(context)];
   return {
     status: () => readStatus(source, names),
     removeEnded: (request) => removeEnded(source, names, request),
-    releaseOrphans: (deadline) => releaseOrphans(context, deadline),
-    repairKeys: async (deadline) =>
-      (await repairWrongKeys(source, names, deadline)) + (await repairStrandedKeys(source, names, deadline)),
+    releaseOrphans: (deadline) => walkAll(outbox, deadline),
+    repairKeys: (deadline) => walkAll(inbox, deadline),
     normalise: async () => {
       await source.query(forgetWorkers(names));
       let changed = 0;
@@ -42,75 +41,68 @@ export function sqlServerMaintenance(context: OutboxContext): MaintenanceStore {
 }
 
 /** Lets held rows go that nothing before them will let go, under their buckets' leases. A busy bucket waits for the next time. */
-async function releaseOrphans(context: OutboxContext, deadline: Deadline): Promise<number> {
-  const { source, names, leases } = context;
-  let released = 0;
-  let place = ['', ''];
-  while (deadline.remainingMs() > 0) {
-    const rows = rowsOf(await source.query(orphanedKeys(names), [...place, pageKeys]));
-    const orphans = rows.filter((row) => row.flag('orphaned'));
-    for (const destination of new Set(orphans.map((row) => row.text('destination')))) {
-      const lane = orphans.filter((row) => row.text('destination') === destination);
-      const buckets = [...new Set(lane.map((row) => row.number('bucket')))];
-      await withBuckets(leases, { destination, buckets, waitSeconds: 0 }, async (lease) => {
-        const mine = lane.filter((row) => lease.buckets.includes(row.number('bucket')));
-        const keys = JSON.stringify(mine.map((row) => row.text('partition_key')));
-        const { rows: freed } = await inTransaction(source, (executor) =>
-          executor.query(releaseFollowers(names), [destination, lease.token, keys]),
-        );
-        released += freed.length;
-      });
-    }
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < pageKeys) break;
-    place = [last.text('destination'), last.text('partition_key')];
-  }
-  return released;
-}
-
-async function repairWrongKeys(source: OperationsSource, names: Names, deadline: Deadline): Promise<number> {
-  return await eachPage(source, checkKeys(names), deadline, async (rows) => {
-    const wrong = rows.filter((row) => row.flag('wrong')).map((row) => row.text('key'));
-    if (wrong.length === 0) return 0;
-    const keys = JSON.stringify(wrong.map((key) => ({ key, token: null })));
-    await unlessLocked(() =>
-      inTransaction(source, async (executor) => {
-        await executor.query(lockKeys(names), [keys]);
-        await refresh(executor, names, wrong);
-      }),
-    );
-    return wrong.length;
+function orphans({ source, names, leases }: OutboxContext): Walk {
+  return new Walk({
+    place: ['destination', 'partition_key'],
+    page: async (place) => rowsOf(await source.query(orphanedKeys(names), [...place, pageKeys])),
+    work: async (rows) => {
+      let released = 0;
+      const orphaned = rows.filter((row) => row.flag('orphaned'));
+      for (const destination of new Set(orphaned.map((row) => row.text('destination')))) {
+        const lane = orphaned.filter((row) => row.text('destination') === destination);
+        const buckets = [...new Set(lane.map((row) => row.number('bucket')))];
+        await withBuckets(leases, { destination, buckets, waitSeconds: 0 }, async (lease) => {
+          const mine = lane.filter((row) => lease.buckets.includes(row.number('bucket')));
+          const keys = JSON.stringify(mine.map((row) => row.text('partition_key')));
+          const { rows: freed } = await inTransaction(source, (executor) =>
+            executor.query(releaseFollowers(names), [destination, lease.token, keys]),
+          );
+          released += freed.length;
+        });
+      }
+      return released;
+    },
   });
 }
 
-async function repairStrandedKeys(
-  source: OperationsSource,
-  names: Names,
-  deadline: Deadline,
-): Promise<number> {
-  return await eachPage(source, strandedKeys(names), deadline, async (rows) => {
-    const ids = rows.filter((row) => row.flag('missing')).map((row) => row.text('id'));
-    if (ids.length > 0) await unlessLocked(() => withKeys({ source, names }, ids, async () => undefined));
-    return ids.length;
+function wrongKeys({ source, names }: OutboxContext): Walk {
+  return new Walk({
+    place: ['key'],
+    page: (place) => page(source, checkKeys(names), place),
+    work: async (rows) => {
+      const wrong = rows.filter((row) => row.flag('wrong')).map((row) => row.text('key'));
+      if (wrong.length === 0) return 0;
+      const keys = JSON.stringify(wrong.map((key) => ({ key, token: null })));
+      await unlessLocked(() =>
+        inTransaction(source, async (executor) => {
+          await executor.query(lockKeys(names), [keys]);
+          await refresh(executor, names, wrong);
+        }),
+      );
+      return wrong.length;
+    },
   });
 }
 
-async function eachPage(
+function strandedOnes({ source, names }: OutboxContext): Walk {
+  return new Walk({
+    place: ['key'],
+    page: (place) => page(source, strandedKeys(names), place),
+    work: async (rows) => {
+      const ids = rows.filter((row) => row.flag('missing')).map((row) => row.text('id'));
+      if (ids.length > 0) await unlessLocked(() => withKeys({ source, names }, ids, async () => undefined));
+      return ids.length;
+    },
+  });
+}
+
+/** A page behind a digest; before the first is the least there is. */
+async function page(
   source: OperationsSource,
   sql: string,
-  deadline: Deadline,
-  work: (rows: readonly Row[]) => Promise<number>,
-): Promise<number> {
-  let total = 0;
-  let place = '0'.repeat(64);
-  while (deadline.remainingMs() > 0) {
-    const rows = rowsOf(await source.query(sql, [place]));
-    total += await work(rows);
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < pageKeys) break;
-    place = last.text('key');
-  }
-  return total;
+  [place]: readonly string[],
+): Promise<readonly Row[]> {
+  return rowsOf(await source.query(sql, [place || '0'.repeat(64)]));
 }
 
 /** A key in somebody's hands is looked at again next time. */

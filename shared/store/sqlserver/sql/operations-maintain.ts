@@ -1,11 +1,10 @@
+import { pageKeys } from '../../operations/walk.ts';
 import type { Names } from '../names.ts';
 import { headOf } from './inbox-keys.ts';
 import { claiming, digestFrom, idText, looking } from './inbox-shared.ts';
 import { age, flag } from './operations-shared.ts';
 import { now } from './time.ts';
 
-/** Keys of one page. */
-export const pageKeys = 1000;
 const batchLimit = 500;
 /** How many rows that are due are looked through for ones that another program ended without saying when. */
 const lookLimit = 50_000;

@@ -1,5 +1,5 @@
-import type { Deadline } from '../../../delivery/deadline.ts';
-import type { Row } from './session.ts';
+import type { Deadline } from '../../delivery/deadline.ts';
+import type { Row } from './rows.ts';
 
 /** Keys that one page of a walk has. */
 export const pageKeys = 1000;
