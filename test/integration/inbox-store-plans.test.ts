@@ -28,8 +28,9 @@ interface Plan {
 
 /** Explains a statement by running it, and takes back what it did. */
 async function explain(text: string, values: unknown[]): Promise<{ buffers: number; scanned: string[] }> {
-  // What was taken back lies about in the pages, and would be counted with the next one's cost.
-  await db.pool.query('VACUUM inbox_messages, inbox_keys');
+  // What was taken back lies about in the pages, and would be counted with the next one's cost. Frozen, since a lock in
+  // a page that is all frozen reads one page more: so every page is in the same state.
+  await db.pool.query('VACUUM (FREEZE) inbox_messages, inbox_keys');
   const client = await db.pool.connect();
   try {
     await client.query('BEGIN');
@@ -48,15 +49,15 @@ function sequential(plan: Plan): string[] {
   return [...own.filter((name) => name !== 'inbox_lanes'), ...(plan.Plans ?? []).flatMap(sequential)];
 }
 
-const unkeyed = () => explain(claimUnkeyed(names), ['', 'order.placed', 50, 8_000_000, 30_000, null, false]);
-const keyed = () => explain(leaseKeys(names), ['', 'order.placed', 50, 30_000]);
-
-async function heads(): Promise<{ buffers: number; scanned: string[] }> {
-  const leased = await db.rows(leaseKeys(names), ['', 'order.placed', 50, 30_000]);
+/** What a claim of a type's due messages reads: the unkeyed, the keys' leases, the keys' heads. */
+async function claimOf(type: string) {
+  const unkeyed = await explain(claimUnkeyed(names), ['', type, 50, 8_000_000, 30_000, null, false]);
+  const keyed = await explain(leaseKeys(names), ['', type, 50, 30_000]);
+  const leased = await db.rows(leaseKeys(names), ['', type, 50, 30_000]);
   const column = (name: string) => leased.map((row) => row[name]);
-  const answer = await explain(claimHeads(names), [
+  const heads = await explain(claimHeads(names), [
     '',
-    'order.placed',
+    type,
     column('source'),
     column('partition_key'),
     column('token'),
@@ -68,28 +69,38 @@ async function heads(): Promise<{ buffers: number; scanned: string[] }> {
   await db.pool.query(
     `UPDATE inbox_keys SET lock_token = NULL, locked_until_utc = '-infinity' WHERE lock_token IS NOT NULL`,
   );
-  return answer;
+  return { unkeyed, keyed, heads };
 }
 
 const insert = `INSERT INTO inbox_messages (id, source, external_message_id, message_type, payload, created_at_utc, state,
   partition_key, next_attempt_at_utc, processed_at_utc, held, last_error)`;
 
 beforeAll(async () => {
+  // What is read is counted, so nobody else may tidy: an analysis that autovacuum happens to begin holds back what
+  // the test's own VACUUM is to remove.
+  await db.pool.query(
+    `ALTER TABLE inbox_messages SET (autovacuum_enabled = false); ALTER TABLE inbox_keys SET (autovacuum_enabled = false)`,
+  );
   await db.pool.query(
     `${insert} SELECT gen_random_uuid(), 'shop', 'history' || n, 'order.placed', '{}', now(), 2, CASE WHEN n % 2 = 0 THEN 'h' || n END, NULL, now(), false, NULL
      FROM generate_series(1, 200000) n`,
   );
-  const due = (prefix: string, keys: boolean) =>
-    Array.from({ length: 200 }, (_, n) =>
-      inboxRow({
-        externalMessageId: `${prefix}${n}`,
-        partitionKey: keys ? `due${n}` : null,
-        payload: JSON.stringify('x'.repeat(400)),
-      }),
-    );
-  await db.store.ingest(due('u', false));
-  await db.store.ingest(due('k', true));
-  // Another type's keys, so that the table is no smaller before than after: a tiny one is simply read as a whole.
+  // Two types with the same due rows. One of them gets what is not due besides; the other shows what a claim costs in
+  // the same tables without, since any type's rows make the indexes as deep as they are.
+  for (const messageType of ['order.placed', 'order.twin']) {
+    for (const keyed of [false, true]) {
+      const due = Array.from({ length: 200 }, (_, n) =>
+        inboxRow({
+          messageType,
+          externalMessageId: `${messageType} ${keyed} ${n}`,
+          partitionKey: keyed ? `${messageType} ${n}` : null,
+          payload: JSON.stringify('x'.repeat(400)),
+        }),
+      );
+      await db.store.ingest(due);
+    }
+  }
+  // A tiny table is simply read as a whole.
   await db.pool.query(
     `INSERT INTO inbox_keys (consumer, source, partition_key, head_sequence, head_type) SELECT '', 'shop', 'other' || n, n, 'other' FROM generate_series(1, 10000) n`,
   );
@@ -140,7 +151,6 @@ test('claims are heap-only updates: no index is written', async () => {
 
 describe('a claim’s cost does not depend on what is not due', () => {
   test('200,000 ended rows, 10,000 waiting keys, 100,000 delayed messages and a blocked key with 100,000 followers', async () => {
-    const before = { unkeyed: await unkeyed(), keyed: await keyed(), heads: await heads() };
     await db.pool.query(
       `${insert} SELECT gen_random_uuid(), 'shop', 'delayed' || n, 'order.placed', '{}', now(), 0, NULL, now() + interval '1 h', NULL, false, NULL
        FROM generate_series(1, 100000) n;
@@ -155,10 +165,11 @@ describe('a claim’s cost does not depend on what is not due', () => {
     );
     // Planned with the statistics of before on purpose: a burst comes quicker than autovacuum.
     for (const round of ['at once', 'analysed']) {
-      const after = { unkeyed: await unkeyed(), keyed: await keyed(), heads: await heads() };
+      const [twin, mixed] = [await claimOf('order.twin'), await claimOf('order.placed')];
       for (const part of ['unkeyed', 'keyed', 'heads'] as const) {
-        expect(after[part].scanned, `${part} ${round}`).toEqual([]);
-        expect(after[part].buffers, `${part} ${round}`).toBeLessThanOrEqual(before[part].buffers * 1.2);
+        console.info(`${part} ${round}: ${twin[part].buffers} buffers without, ${mixed[part].buffers} with`);
+        expect(mixed[part].scanned, `${part} ${round}`).toEqual([]);
+        expect(mixed[part].buffers, `${part} ${round}`).toBeLessThanOrEqual(twin[part].buffers * 1.2);
       }
       await db.pool.query('VACUUM ANALYZE inbox_messages, inbox_keys');
     }
