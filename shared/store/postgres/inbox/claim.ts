@@ -1,61 +1,31 @@
-import type { ClaimedInboxMessage, ClaimRequest, ClaimResult } from '../../inbox-store.ts';
+import { type Claimed, type ClaimParts, nothing, type Room } from '../../inbox/claim.ts';
+import { claimedFrom } from '../../inbox/rows.ts';
+import type { ClaimRequest } from '../../inbox-store.ts';
+import type { DriverRow } from '../../values.ts';
 import type { Names } from '../names.ts';
 import { claimUnkeyed } from '../sql/inbox-claim.ts';
 import { claimHeads, endDoomed, leaseKeys } from '../sql/inbox-claim-keys.ts';
 import { changeUnderKeys, type InboxDatabase } from './database.ts';
-import { claimedFrom, type KeyLease, type Row } from './rows.ts';
+import type { KeyLease } from './rows.ts';
 
-/** What one part of a claim brought, before the two parts are put together. */
-interface Part {
-  readonly messages: readonly ClaimedInboxMessage[];
-  readonly alone: boolean;
-  readonly ended: number;
-  readonly nextTypes: readonly string[];
-  /** Keys were set right, so that another look may find more. */
-  readonly mended: boolean;
+/** What a claim works with. */
+interface Claim {
+  readonly database: InboxDatabase;
+  readonly names: Names;
+  readonly request: ClaimRequest;
 }
 
-/** What is still free in a claim that has messages in hand already. */
-interface Room {
-  readonly limit: number;
-  readonly bytes: number;
-  /** Others are in hand: a message that may kill the function is left for a claim of its own. */
-  readonly company: boolean;
+/** One claim on PostgreSQL. */
+export function claiming(database: InboxDatabase, names: Names, request: ClaimRequest): ClaimParts {
+  const context = { database, names, request };
+  return {
+    unkeyed: (room) => unkeyed(context, room),
+    heads: (room) => heads(context, room),
+    bytesOf: ({ payload }) => Buffer.byteLength(payload),
+  };
 }
 
-const nothing: Part = { messages: [], alone: false, ended: 0, nextTypes: [], mended: false };
-
-/**
- * Claims unkeyed messages and heads of keys. Whichever goes first may take the whole batch, so the caller alternates.
- */
-export async function claim(
-  database: InboxDatabase,
-  names: Names,
-  request: ClaimRequest,
-  keyedFirst: boolean,
-): Promise<ClaimResult> {
-  const takers = keyedFirst ? [heads, unkeyed] : [unkeyed, heads];
-  let all: Part = nothing;
-  for (const take of takers) {
-    const bytes = all.messages.reduce((sum, message) => sum + Buffer.byteLength(message.payload), 0);
-    const room = {
-      limit: request.limit - all.messages.length,
-      bytes: request.maxBytes - bytes,
-      company: all.messages.length > 0,
-    };
-    if (all.alone || room.limit <= 0 || room.bytes <= 0) break;
-    all = together(all, await take(database, names, request, room));
-  }
-  const { messages, alone, ended } = all;
-  return { messages, alone, ended, nextTypes: [...new Set(all.nextTypes)] };
-}
-
-async function unkeyed(
-  database: InboxDatabase,
-  names: Names,
-  request: ClaimRequest,
-  room: Room,
-): Promise<Part> {
+async function unkeyed({ database, names, request }: Claim, room: Room): Promise<Claimed> {
   const { rows } = await database.query(claimUnkeyed(names, { oneSource: request.source !== undefined }), [
     request.consumer,
     request.messageType,
@@ -66,27 +36,11 @@ async function unkeyed(
     room.company,
     ...only(request),
   ]);
-  return { ...claimedOf(rows), ended: Number(rows[0]?.['ended'] ?? 0), nextTypes: [], mended: false };
+  return { ...nothing, ...claimedOf(rows), ended: Number(rows[0]?.['ended'] ?? 0) };
 }
 
-/** A second look, where keys were set right in the first: their heads may be of this very type. */
-async function heads(
-  database: InboxDatabase,
-  names: Names,
-  request: ClaimRequest,
-  room: Room,
-): Promise<Part> {
-  const first = await headsOnce(database, names, request, room);
-  if (!first.mended || first.messages.length > 0) return first;
-  return together(first, await headsOnce(database, names, request, room));
-}
-
-async function headsOnce(
-  database: InboxDatabase,
-  names: Names,
-  request: ClaimRequest,
-  room: Room,
-): Promise<Part> {
+async function heads(context: Claim, room: Room): Promise<Claimed> {
+  const { database, names, request } = context;
   const { consumer, messageType, leaseMs } = request;
   const leased = await database.query(leaseKeys(names, { oneSource: request.source !== undefined }), [
     consumer,
@@ -107,19 +61,16 @@ async function headsOnce(
     room.company,
     room.limit,
   ]);
-  const part = claimedOf(rows);
+  const claimed = { ...nothing, ...claimedOf(rows) };
   const amiss = rows.filter((row) => row['verdict'] === 'other' || row['verdict'] === 'doomed');
-  if (amiss.length === 0) return { ...part, ended: 0, nextTypes: [], mended: false };
-  return { ...part, ...(await mend(database, names, request, amiss)), mended: true };
+  return amiss.length === 0 ? claimed : { ...claimed, ...(await mend(context, amiss)), mended: true };
 }
 
 /** Ends what lost its last lease, names the true heads of the keys, and gives the keys back. */
 async function mend(
-  database: InboxDatabase,
-  names: Names,
-  request: ClaimRequest,
-  amiss: readonly Row[],
-): Promise<{ readonly ended: number; readonly nextTypes: readonly string[] }> {
+  { database, names, request }: Claim,
+  amiss: readonly DriverRow[],
+): Promise<Pick<Claimed, 'ended' | 'nextTypes'>> {
   const keys = amiss.map(
     (row): KeyLease => ({
       consumer: request.consumer,
@@ -146,17 +97,7 @@ function only({ source }: ClaimRequest): readonly string[] {
   return source === undefined ? [] : [source];
 }
 
-function claimedOf(rows: readonly Row[]): { messages: readonly ClaimedInboxMessage[]; alone: boolean } {
+function claimedOf(rows: readonly DriverRow[]): Pick<Claimed, 'messages' | 'alone'> {
   const claimed = rows.filter((row) => row['id'] !== null);
   return { messages: claimed.map(claimedFrom), alone: claimed.some((row) => row['alone'] === true) };
-}
-
-function together(a: Part, b: Part): Part {
-  return {
-    messages: [...a.messages, ...b.messages],
-    alone: a.alone || b.alone,
-    ended: a.ended + b.ended,
-    nextTypes: [...a.nextTypes, ...b.nextTypes],
-    mended: a.mended || b.mended,
-  };
 }

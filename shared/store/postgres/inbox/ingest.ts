@@ -1,14 +1,16 @@
 import { MessageRefused } from '../../../message/errors.ts';
 import { newId } from '../../../message/id.ts';
-import { characters, storable, unstorable } from '../../../message/text.ts';
+import { characters, storable } from '../../../message/text.ts';
+import { clean, cleanHeaders, refuseUnstorable } from '../../inbox/texts.ts';
 import type { IngestResult, NewInboxRow } from '../../inbox-store.ts';
+import { triedAgain } from '../../tried-again.ts';
+import { sqlState } from '../connection-errors.ts';
 import type { Names } from '../names.ts';
 import { compare, ingest } from '../sql/inbox-ingest.ts';
 import type { InboxDatabase } from './database.ts';
 
 /** Two ingests of the same new messages in another order may wait for each other; the one that is ended starts again. */
-const DEADLOCK = '40P01';
-const ATTEMPTS = 5;
+const deadlock = (error: unknown): boolean => sqlState(error) === '40P01';
 
 /** Stores a batch. Throws `MessageRefused` before it writes anything where a row can't be stored as it is. */
 export async function ingestRows(
@@ -18,7 +20,7 @@ export async function ingestRows(
 ): Promise<readonly IngestResult[]> {
   if (rows.length === 0) return [];
   const input = rows.map(toJson);
-  const answered = await retried(() => database.query(ingest(names), [JSON.stringify(input)]));
+  const answered = await triedAgain(() => database.query(ingest(names), [JSON.stringify(input)]), deadlock);
   const results = answered.rows.map((row) => ({
     added: row['added'] === true,
     differs: row['differs'] === true,
@@ -41,16 +43,6 @@ async function settleRaces(
 ): Promise<readonly number[]> {
   const { rows } = await database.query(compare(names), [JSON.stringify(raced)]);
   return rows.filter((row) => row['differs'] === true).map((row) => Number(row['n']));
-}
-
-async function retried<T>(work: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (attempt === ATTEMPTS || (error as { code?: unknown }).code !== DEADLOCK) throw error;
-    }
-  }
 }
 
 type JsonRow = ReturnType<typeof toJson>;
@@ -76,16 +68,6 @@ function toJson(row: NewInboxRow, n: number) {
 function exact(field: string, text: string, limit: number): string {
   const length = characters(text);
   if (length > limit) throw new MessageRefused(field, `at most ${limit} characters`, `${length} characters`);
-  if (unstorable(text)) {
-    throw new MessageRefused(field, 'without NUL and lone surrogates', 'text with one of them');
-  }
+  refuseUnstorable(field, text);
   return text;
-}
-
-function clean(text: string): string {
-  return unstorable(text) ? text.replaceAll('\0', '\uFFFD').toWellFormed() : text;
-}
-
-function cleanHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [clean(name), clean(value)]));
 }

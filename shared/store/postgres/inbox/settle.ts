@@ -1,5 +1,6 @@
 import { storable } from '../../../message/text.ts';
 import type { SqlExecutor } from '../../executor.ts';
+import { type InHand, type Marked, marked, settleInbox } from '../../inbox/settle.ts';
 import type {
   ClaimedInboxMessage,
   FailedHandling,
@@ -7,6 +8,7 @@ import type {
   Transaction,
 } from '../../inbox-store.ts';
 import type { OnFailedKey } from '../../outbox-store.ts';
+import type { DriverRow } from '../../values.ts';
 import type { Names } from '../names.ts';
 import {
   lockKeyToMark,
@@ -24,22 +26,15 @@ const LAST_IDLE_MS = 5_000;
 /** Marks a message in its handler's transaction: one statement, or for a keyed message two. */
 export async function mark(
   names: Names,
-  transaction: Transaction<unknown>,
-  message: ClaimedInboxMessage,
+  { executor }: Transaction<unknown>,
+  { consumer, source, partitionKey, rowId, lockToken }: ClaimedInboxMessage,
   idleMs: number,
-): Promise<{ readonly nextTypes: readonly string[] } | undefined> {
-  const { executor } = transaction;
-  const { consumer, source, partitionKey, rowId, lockToken } = message;
-  if (partitionKey === null) {
-    const { rows } = await executor.query(markProcessed(names), [rowId, lockToken]);
-    return rows.length === 0 ? undefined : { nextTypes: [] };
-  }
+): Promise<Marked> {
+  const row = [rowId, lockToken];
+  if (partitionKey === null) return marked((await executor.query(markProcessed(names), row)).rows);
   const idle = String(Math.min(idleMs, LAST_IDLE_MS));
   await executor.query(lockKeyToMark(names), [consumer, source, partitionKey, idle]);
-  const { rows } = await executor.query(markKeyedProcessed(names), [rowId, lockToken]);
-  const [done] = rows;
-  if (done === undefined) return undefined;
-  return { nextTypes: typeof done['next_type'] === 'string' ? [done['next_type']] : [] };
+  return marked((await executor.query(markKeyedProcessed(names), row)).rows);
 }
 
 /** Writes failures, those of keyed messages under their keys' locks. */
@@ -49,22 +44,16 @@ export async function fail(
   failures: readonly FailedHandling[],
   onFailedKey: OnFailedKey,
 ): Promise<InboxSettleResult> {
-  return await settle(
-    database,
-    names,
-    failures,
-    (item) => item.message,
-    async (executor, items) => {
-      const { rows } = await executor.query(markFailed(names), [
-        items.map(({ message }) => message.rowId),
-        items.map(({ message }) => message.lockToken),
-        items.map(({ reason }) => storable(reason)),
-        items.map(({ retryInSeconds }) => retryInSeconds ?? null),
-        onFailedKey === 'block',
-      ]);
-      return rows;
-    },
-  );
+  return await settle(database, names, failures, async (executor, items) => {
+    const { rows } = await executor.query(markFailed(names), [
+      items.map(({ message }) => message.rowId),
+      items.map(({ message }) => message.lockToken),
+      items.map(({ reason }) => storable(reason)),
+      items.map(({ retryInSeconds }) => retryInSeconds ?? null),
+      onFailedKey === 'block',
+    ]);
+    return rows;
+  });
 }
 
 /** Gives messages back. */
@@ -73,48 +62,27 @@ export async function giveBack(
   names: Names,
   messages: readonly ClaimedInboxMessage[],
 ): Promise<InboxSettleResult> {
-  return await settle(
-    database,
-    names,
-    messages,
-    (message) => message,
-    async (executor, items) => {
-      const { rows } = await executor.query(release(names), [
-        items.map((message) => message.rowId),
-        items.map((message) => message.lockToken),
-      ]);
-      return rows;
-    },
-  );
+  const inHand = messages.map((message) => ({ message }));
+  return await settle(database, names, inHand, async (executor, items) => {
+    const { rows } = await executor.query(release(names), [
+      items.map(({ message }) => message.rowId),
+      items.map(({ message }) => message.lockToken),
+    ]);
+    return rows;
+  });
 }
 
-type Rows = readonly Readonly<Record<string, unknown>>[];
-
-/** Unkeyed ones in one statement on autocommit; keyed ones in a short transaction. */
-async function settle<T>(
+async function settle<Item extends InHand>(
   database: InboxDatabase,
   names: Names,
-  items: readonly T[],
-  messageOf: (item: T) => ClaimedInboxMessage,
-  write: (executor: SqlExecutor, items: readonly T[]) => Promise<Rows>,
+  items: readonly Item[],
+  write: (executor: SqlExecutor, items: readonly Item[]) => Promise<readonly DriverRow[]>,
 ): Promise<InboxSettleResult> {
-  const unkeyed = items.filter((item) => messageOf(item).partitionKey === null);
-  const keyed = items.filter((item) => messageOf(item).partitionKey !== null);
-  const changed: Rows[] = [];
-  let nextTypes: readonly string[] = [];
-  if (unkeyed.length > 0) changed.push(await write(database, unkeyed));
-  if (keyed.length > 0) {
-    const keys = keysOf(keyed.map(messageOf));
-    const done = await changeUnderKeys(database, names, keys, (executor) => write(executor, keyed));
-    changed.push(done.answer);
-    nextTypes = done.nextTypes;
-  }
-  const rows = changed.flat();
-  const settled = new Set(rows.map((row) => String(row['id'])));
-  return {
-    settled: [...settled],
-    ended: rows.filter((row) => row['ended'] === true).map((row) => String(row['id'])),
-    lost: items.map((item) => messageOf(item).rowId).filter((id) => !settled.has(id)),
-    nextTypes,
-  };
+  return await settleInbox(items, {
+    alone: (unkeyed) => write(database, unkeyed),
+    underKeys: (keyed) => {
+      const keys = keysOf(keyed.map(({ message }) => message));
+      return changeUnderKeys(database, names, keys, (executor) => write(executor, keyed));
+    },
+  });
 }

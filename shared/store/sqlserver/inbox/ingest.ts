@@ -1,6 +1,7 @@
 import { MessageRefused } from '../../../message/errors.ts';
 import { newId } from '../../../message/id.ts';
-import { storable, unstorable } from '../../../message/text.ts';
+import { storable } from '../../../message/text.ts';
+import { clean, cleanHeaders, refuseUnstorable } from '../../inbox/texts.ts';
 import type { IngestResult, NewInboxRow } from '../../inbox-store.ts';
 import { digestHex } from '../digest.ts';
 import type { Names } from '../names.ts';
@@ -88,21 +89,11 @@ function exact(field: string, text: string, limit: number): string {
   if (text.length > limit) {
     throw new MessageRefused(field, `at most ${limit} UTF-16 code units`, `${text.length} of them`);
   }
-  if (unstorable(text)) {
-    throw new MessageRefused(field, 'without NUL and lone surrogates', 'text with one of them');
-  }
+  refuseUnstorable(field, text);
   return text;
 }
 
 /** Cuts to so many code units, never through a surrogate pair. */
 function cut(text: string, limit: number): string {
   return text.length <= limit ? text : text.slice(0, limit).replace(/[\uD800-\uDBFF]$/, '');
-}
-
-function clean(text: string): string {
-  return unstorable(text) ? text.replaceAll('\0', '\uFFFD').toWellFormed() : text;
-}
-
-function cleanHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [clean(name), clean(value)]));
 }

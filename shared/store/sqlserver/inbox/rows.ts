@@ -1,9 +1,6 @@
-import { asClaimedInbox, type ClaimedInboxMessage } from '../../inbox-store.ts';
-import { storedHeaders } from '../../stored-headers.ts';
+import type { ClaimedInboxMessage } from '../../inbox-store.ts';
+import type { DriverRow } from '../../values.ts';
 import { digestHex } from '../digest.ts';
-
-/** A row as the driver gives it. */
-export type Row = Readonly<Record<string, unknown>>;
 
 /** A key of the inbox by its digest, and the lease on it that is to end. */
 export interface KeyLease {
@@ -13,28 +10,9 @@ export interface KeyLease {
   readonly token: string | null;
 }
 
-/** Makes a claimed message of `claimedOutput`. */
-export function claimedFrom(row: Row): ClaimedInboxMessage {
-  return asClaimedInbox({
-    rowId: String(row['id']),
-    lockToken: String(row['lock_token']),
-    consumer: String(row['consumer']),
-    source: String(row['source']),
-    externalMessageId: String(row['external_message_id']),
-    messageType: String(row['message_type']),
-    payload: String(row['payload']),
-    headers: storedHeaders(textOrNull(row['headers'])),
-    correlationId: textOrNull(row['correlation_id']),
-    partitionKey: textOrNull(row['partition_key']),
-    attempt: Number(row['retry_count']),
-    maxRetries: Number(row['max_retries']),
-    createdAt: String(row['created_at']),
-  });
-}
-
 /** Rows in the order of their sequence: `OUTPUT` has none. One without a number is older than all. */
-export function inOrder(rows: readonly Row[]): readonly Row[] {
-  const place = (row: Row): bigint | undefined =>
+export function inOrder(rows: readonly DriverRow[]): readonly DriverRow[] {
+  const place = (row: DriverRow): bigint | undefined =>
     row['sequence'] === null || row['sequence'] === undefined ? undefined : BigInt(String(row['sequence']));
   return [...rows].sort((a, b) => {
     const [left, right] = [place(a), place(b)];
@@ -56,8 +34,4 @@ export function keysOf(messages: readonly ClaimedInboxMessage[]): readonly KeyLe
 /** Keys in the order in which everybody locks them. */
 export function sorted(keys: readonly KeyLease[]): readonly KeyLease[] {
   return [...keys].sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
-}
-
-function textOrNull(value: unknown): string | null {
-  return value === null || value === undefined ? null : String(value);
 }

@@ -1,5 +1,6 @@
 import { storable } from '../../../message/text.ts';
 import type { SqlExecutor } from '../../executor.ts';
+import { type InHand, type Marked, marked, settleInbox } from '../../inbox/settle.ts';
 import type {
   ClaimedInboxMessage,
   FailedHandling,
@@ -7,6 +8,7 @@ import type {
   Transaction,
 } from '../../inbox-store.ts';
 import type { OnFailedKey } from '../../outbox-store.ts';
+import type { DriverRow } from '../../values.ts';
 import { digestOf } from '../digest.ts';
 import type { Names } from '../names.ts';
 import { markFailed, markKeyedProcessed, markProcessed, release } from '../sql/inbox-settle.ts';
@@ -17,20 +19,13 @@ import { keysOf } from './rows.ts';
 /** Marks a message in its handler's transaction, in one round trip. */
 export async function mark(
   names: Names,
-  transaction: Transaction<unknown>,
-  message: ClaimedInboxMessage,
-): Promise<{ readonly nextTypes: readonly string[] } | undefined> {
-  const { executor } = transaction;
-  const { consumer, source, partitionKey, rowId, lockToken } = message;
-  if (partitionKey === null) {
-    const { rows } = await executor.query(markProcessed(names), [rowId, lockToken]);
-    return rows.length === 0 ? undefined : { nextTypes: [] };
-  }
+  { executor }: Transaction<unknown>,
+  { consumer, source, partitionKey, rowId, lockToken }: ClaimedInboxMessage,
+): Promise<Marked> {
+  const row = [rowId, lockToken];
+  if (partitionKey === null) return marked((await executor.query(markProcessed(names), row)).rows);
   const key = digestOf(consumer, source, partitionKey);
-  const { rows } = await executor.query(markKeyedProcessed(names), [rowId, lockToken, key]);
-  const [done] = rows;
-  if (done === undefined) return undefined;
-  return { nextTypes: typeof done['next_type'] === 'string' ? [done['next_type']] : [] };
+  return marked((await executor.query(markKeyedProcessed(names), [...row, key])).rows);
 }
 
 /** Writes failures, those of keyed messages under their keys' locks. */
@@ -40,21 +35,15 @@ export async function fail(
   failures: readonly FailedHandling[],
   onFailedKey: OnFailedKey,
 ): Promise<InboxSettleResult> {
-  return await settle(
-    database,
-    names,
-    failures,
-    (item) => item.message,
-    async (executor, items) => {
-      const given = items.map(({ message, reason, retryInSeconds }) => ({
-        id: message.rowId,
-        token: message.lockToken,
-        reason: storable(reason),
-        wait: retryInSeconds ?? null,
-      }));
-      return (await executor.query(markFailed(names), [JSON.stringify(given), onFailedKey === 'block'])).rows;
-    },
-  );
+  return await settle(database, names, failures, async (executor, items) => {
+    const given = items.map(({ message, reason, retryInSeconds }) => ({
+      id: message.rowId,
+      token: message.lockToken,
+      reason: storable(reason),
+      wait: retryInSeconds ?? null,
+    }));
+    return (await executor.query(markFailed(names), [JSON.stringify(given), onFailedKey === 'block'])).rows;
+  });
 }
 
 /** Gives messages back. */
@@ -63,45 +52,24 @@ export async function giveBack(
   names: Names,
   messages: readonly ClaimedInboxMessage[],
 ): Promise<InboxSettleResult> {
-  return await settle(
-    database,
-    names,
-    messages,
-    (message) => message,
-    async (executor, items) => {
-      const given = items.map(({ rowId, lockToken }) => ({ id: rowId, token: lockToken }));
-      return (await executor.query(release(names), [JSON.stringify(given)])).rows;
-    },
-  );
+  const inHand = messages.map((message) => ({ message }));
+  return await settle(database, names, inHand, async (executor, items) => {
+    const given = items.map(({ message }) => ({ id: message.rowId, token: message.lockToken }));
+    return (await executor.query(release(names), [JSON.stringify(given)])).rows;
+  });
 }
 
-type Rows = readonly Readonly<Record<string, unknown>>[];
-
-/** Unkeyed ones in one statement on autocommit; keyed ones in a short transaction. */
-async function settle<T>(
+async function settle<Item extends InHand>(
   database: InboxDatabase,
   names: Names,
-  items: readonly T[],
-  messageOf: (item: T) => ClaimedInboxMessage,
-  write: (executor: SqlExecutor, items: readonly T[]) => Promise<Rows>,
+  items: readonly Item[],
+  write: (executor: SqlExecutor, items: readonly Item[]) => Promise<readonly DriverRow[]>,
 ): Promise<InboxSettleResult> {
-  const unkeyed = items.filter((item) => messageOf(item).partitionKey === null);
-  const keyed = items.filter((item) => messageOf(item).partitionKey !== null);
-  const changed: Rows[] = [];
-  let nextTypes: readonly string[] = [];
-  if (unkeyed.length > 0) changed.push(await retried(() => write(database, unkeyed)));
-  if (keyed.length > 0) {
-    const keys = keysOf(keyed.map(messageOf));
-    const done = await changeUnderKeys(database, names, keys, (executor) => write(executor, keyed));
-    changed.push(done.answer);
-    nextTypes = done.nextTypes;
-  }
-  const rows = changed.flat();
-  const settled = new Set(rows.map((row) => String(row['id'])));
-  return {
-    settled: [...settled],
-    ended: rows.filter((row) => row['ended'] === 1).map((row) => String(row['id'])),
-    lost: items.map((item) => messageOf(item).rowId).filter((id) => !settled.has(id)),
-    nextTypes,
-  };
+  return await settleInbox(items, {
+    alone: (unkeyed) => retried(() => write(database, unkeyed)),
+    underKeys: (keyed) => {
+      const keys = keysOf(keyed.map(({ message }) => message));
+      return changeUnderKeys(database, names, keys, (executor) => write(executor, keyed));
+    },
+  });
 }
