@@ -1,23 +1,15 @@
-import type { Deadline } from '../delivery/deadline.ts';
+import { Deadline } from '../delivery/deadline.ts';
 import { defaults } from '../delivery/defaults.ts';
 import { inParallel } from '../delivery/parallel.ts';
 import { silent, type Telemetry } from '../delivery/telemetry.ts';
 import { hopsOf, names } from '../message/envelope/names.ts';
-import { type Mapping, readRecord, type SqsRecord } from '../message/envelope/read.ts';
+import { type Mapping, readRecord } from '../message/envelope/read.ts';
 import type { ReadMessage } from '../message/envelope/read-message.ts';
 import type { InboxStore } from '../store/inbox-store.ts';
 import { callHandler, type Handling, messageLogger, readMessage } from './context.ts';
+import { type DelayedRecord, type DirectRecord, groupsOf, unread } from './direct-record.ts';
 import type { SqsBatchResponse } from './ingest.ts';
 import { type AttemptEnd, transact } from './transact.ts';
-
-/** An SQS record, with what Lambda tells about its deliveries. */
-export interface DirectRecord extends SqsRecord {
-  readonly attributes?: {
-    readonly MessageGroupId?: string | undefined;
-    readonly ApproximateReceiveCount?: string | undefined;
-    readonly SentTimestamp?: string | undefined;
-  };
-}
 
 /** What consumes messages straight from a queue. */
 export interface DirectOptions<Payload, Tx, Outbox> extends Handling<Payload, Tx, Outbox> {
@@ -28,6 +20,11 @@ export interface DirectOptions<Payload, Tx, Outbox> extends Handling<Payload, Tx
   readonly source?: string | undefined;
   /** For records in an envelope of your own. */
   readonly mapping?: Mapping | undefined;
+  /**
+   * Tells the queue when to give records out again, for handlers that throw `RetryAfter`: once for the batch. Without it,
+   * and where it fails, the queue's own time holds. Must not reject.
+   */
+  readonly delay?: ((records: readonly DelayedRecord[]) => Promise<void>) | undefined;
   /** Records, or groups of a FIFO queue, at once. @default 4 */
   readonly parallelism?: number;
   readonly deadline: Deadline;
@@ -40,29 +37,36 @@ export interface DirectOptions<Payload, Tx, Outbox> extends Handling<Payload, Tx
   readonly telemetry?: Telemetry;
 }
 
-/** `duplicate`: handled before. `again`: reported, so that the queue delivers it again, or in the end to its DLQ. */
-type RecordEnd = 'handled' | 'duplicate' | 'again';
+/** A record is reported, so that the queue delivers it again, or in the end to its DLQ. */
+interface Again {
+  /** When its handler wants it again; undefined leaves that to the queue. */
+  readonly due?: Deadline | undefined;
+}
 
 /**
  * Handles SQS records once each: the receipt and the handler's work commit together, and a duplicate is acknowledged
  * without running. What failed, or was not begun in time, is reported record by record; on a FIFO queue with all that
- * follows in its group.
+ * follows in its group, and all of it for the same time: SQS gives out nothing of a group of which a message is hidden.
  */
 export async function consumeDirect<Payload, Tx, Outbox>(
   records: readonly DirectRecord[],
   options: DirectOptions<Payload, Tx, Outbox>,
 ): Promise<SqsBatchResponse> {
   const consumer = new DirectConsumer(options);
-  const again = new Set<string>();
+  const again = new Map<DirectRecord, Again>();
   await inParallel(groupsOf(records), options.parallelism ?? defaults.parallelism, async (group) => {
-    let stopped = false;
+    let stopped: Again | undefined;
     for (const record of group) {
-      if (!stopped) stopped = (await consumer.record(record)) === 'again';
-      if (stopped) again.add(record.messageId);
+      stopped ??= await consumer.record(record);
+      if (stopped) again.set(record, stopped);
     }
   });
+  const delayed = [...again].flatMap(([record, { due }]) =>
+    due === undefined ? [] : [{ record, seconds: Math.max(0, due.remainingMs() / 1000) }],
+  );
+  if (delayed.length > 0) await options.delay?.(delayed);
   // In the order of the batch, which is easier to read.
-  const failures = records.filter(({ messageId }) => again.has(messageId));
+  const failures = records.filter((record) => again.has(record));
   return { batchItemFailures: failures.map(({ messageId }) => ({ itemIdentifier: messageId })) };
 }
 
@@ -80,8 +84,8 @@ class DirectConsumer<Payload, Tx, Outbox> {
     this.#fullMs = options.deadline.remainingMs() - this.#marginMs;
   }
 
-  /** Never rejects: one record's trouble is its own. */
-  async record(record: DirectRecord): Promise<RecordEnd> {
+  /** Undefined where it is done. Never rejects: one record's trouble is its own. */
+  async record(record: DirectRecord): Promise<Again | undefined> {
     const { messageId } = record;
     const limitMs = this.#options.deadline.remainingMs() - this.#marginMs;
     if (
@@ -90,7 +94,7 @@ class DirectConsumer<Payload, Tx, Outbox> {
       (limitMs <= this.#slowestMs && !this.#isFull(limitMs))
     ) {
       this.#telemetry.logger.info('a record was not begun, for want of time', { sqsMessageId: messageId });
-      return 'again';
+      return {};
     }
     const read = readRecord(record, this.#options.mapping);
     if ('unreadable' in read) {
@@ -100,7 +104,7 @@ class DirectConsumer<Payload, Tx, Outbox> {
         sqsMessageId: messageId,
         reason,
       });
-      return 'again';
+      return {};
     }
     return await this.#message(record, read.message, limitMs);
   }
@@ -110,7 +114,7 @@ class DirectConsumer<Payload, Tx, Outbox> {
     return limitMs >= this.#fullMs * 0.9;
   }
 
-  async #message(record: DirectRecord, read: ReadMessage, limitMs: number): Promise<RecordEnd> {
+  async #message(record: DirectRecord, read: ReadMessage, limitMs: number): Promise<Again | undefined> {
     const { messageType } = read;
     const about = { messageId: read.id, messageType };
     const began = performance.now();
@@ -119,18 +123,24 @@ class DirectConsumer<Payload, Tx, Outbox> {
     if (end.kind === 'undone') {
       this.#telemetry.count('Duplicates', 1, messageType);
       this.#telemetry.logger.info('a message that was handled already came again', about);
-      return 'duplicate';
+      return undefined;
     }
     this.#telemetry.count('HandlerMs', ms, messageType);
     if (end.kind === 'committed') {
       this.#slowestMs = Math.max(this.#slowestMs, ms);
       this.#telemetry.count('Handled', 1, messageType);
-      return 'handled';
+      return undefined;
     }
-    const { kind, reason } = end.failure;
+    const { kind, reason, retryAfterSeconds } = end.failure;
     this.#telemetry.count(kind === 'failed' || kind === 'rejected' ? 'Retried' : 'Released', 1, messageType);
-    this.#telemetry.logger.warn('a message was not handled, and will come again', { ...about, kind, reason });
-    return 'again';
+    this.#telemetry.logger.warn('a message was not handled, and will come again', {
+      ...about,
+      kind,
+      reason,
+      ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+    });
+    // Counted from here: the rest of the batch takes its time.
+    return retryAfterSeconds === undefined ? {} : { due: Deadline.in(retryAfterSeconds * 1000) };
   }
 
   async #attempt(record: DirectRecord, read: ReadMessage, limitMs: number): Promise<AttemptEnd<undefined>> {
@@ -167,36 +177,4 @@ class DirectConsumer<Payload, Tx, Outbox> {
     if (end.kind === 'committed') await committed?.();
     return end;
   }
-}
-
-/** On a FIFO queue a group is handled in order; elsewhere each record stands for itself. */
-function groupsOf(records: readonly DirectRecord[]): readonly (readonly DirectRecord[])[] {
-  const groups = new Map<string, DirectRecord[]>();
-  for (const record of records) {
-    const group = record.attributes?.MessageGroupId;
-    const fifo = record.eventSourceARN?.endsWith('.fifo') ?? group !== undefined;
-    const name = fifo ? `group ${group ?? ''}` : `record ${record.messageId}`;
-    const list = groups.get(name);
-    if (list) list.push(record);
-    else groups.set(name, [record]);
-  }
-  return [...groups.values()];
-}
-
-/** There is no row of ours here: attempt and instant are the queue's. */
-function unread(record: DirectRecord, read: ReadMessage, source: string) {
-  const { ApproximateReceiveCount: receives, SentTimestamp: sent } = record.attributes ?? {};
-  const attempt = Number(receives);
-  const sentMs = Number(sent);
-  return {
-    id: read.id,
-    source,
-    messageType: read.messageType,
-    headers: read.headers,
-    correlationId: read.correlationId ?? undefined,
-    partitionKey: read.partitionKey ?? undefined,
-    attempt: Number.isSafeInteger(attempt) && attempt > 0 ? attempt : 1,
-    createdAt: new Date(Number.isFinite(sentMs) && sentMs > 0 ? sentMs : Date.now()).toISOString(),
-    text: read.payload,
-  };
 }

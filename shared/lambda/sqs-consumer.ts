@@ -1,9 +1,11 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { defaults } from '../delivery/defaults.ts';
-import { consumeDirect, type DirectRecord } from '../inbox/direct.ts';
+import { consumeDirect } from '../inbox/direct.ts';
+import type { DirectRecord } from '../inbox/direct-record.ts';
 import type { SqsBatchResponse } from '../inbox/ingest.ts';
 import type { Mapping } from '../message/envelope/read.ts';
 import { ConfigurationError } from '../message/errors.ts';
+import { delayRecords } from '../publish/visibility.ts';
 import { boundHandler, type GivenHandler } from './bound-handler.ts';
 import { readSettings, type Settings } from './config.ts';
 import { once, sharedConnections } from './connections.ts';
@@ -12,11 +14,14 @@ import { type InvocationContext, invocation } from './invocation.ts';
 import { callable, checkOptions, common, flag, schema, text } from './options.ts';
 import { relayWaker } from './wake.ts';
 
+/** Left of an invocation to answer in, once the queue was told. */
+const ANSWER_MS = 500;
+
 /**
- * Options of a consumer that takes its messages straight from a queue. What its handler throws, `Rejected` and `RetryAfter`
- * too, only reports the record: SQS gives it out again after the queue's visibility timeout, on a FIFO queue with its
- * group waiting meanwhile, and puts it into the dead-letter queue after `maxReceiveCount`. To end at once, or to choose the
- * time, takes a row: `inboxHandler`.
+ * Options of a consumer that takes its messages straight from a queue. What its handler throws reports the record: SQS
+ * gives it out again after the queue's visibility timeout, or after the seconds of a `RetryAfter` (11 hours 40 minutes at
+ * most), on a FIFO queue with its group waiting meanwhile, and puts it into the dead-letter queue after `maxReceiveCount`.
+ * `Rejected` is a failure like any other here; to end at once takes a row: `inboxHandler`.
  */
 export interface SqsConsumerOptions<Payload> {
   /** Each consumer of a message handles it once. @default `RELAYBOX_CONSUMER`, or the default consumer */
@@ -86,6 +91,12 @@ export function sqsConsumerFor<Tx>(
           schema,
           raw,
           mapping,
+          delay: (delayed) =>
+            delayRecords(delayed, {
+              endpoint: settings.endpoints.sqs,
+              limitMs: deadline.remainingMs() - ANSWER_MS,
+              logger: telemetry.logger,
+            }),
           ...(parallelism !== undefined && { parallelism }),
           deadline,
           signal,

@@ -1,6 +1,7 @@
 import type { SQSClient } from '@aws-sdk/client-sqs';
 import type { Logger } from '../delivery/telemetry.ts';
 import { createWaker, type SendWake, type Waker } from '../outbox/wake.ts';
+import { lazySqsClient } from './lazy-client.ts';
 
 /** How a wake queue is reached. */
 export interface QueueWakerOptions {
@@ -11,14 +12,16 @@ export interface QueueWakerOptions {
 
 /** One for each queue and process, since a waker throttles. */
 const wakers = new Map<string, Waker>();
-const clients = new Map<string | undefined, Promise<SQSClient>>();
 
-/** The process's waker of a standard queue. Make it before it is needed: its client has to be loaded first. */
+/**
+ * The process's waker of a standard queue. Its client begins to load at once, while the function starts: in the first
+ * wake's 200 ms there is no time for it.
+ */
 export function queueWaker(url: string, options: QueueWakerOptions = {}): Waker {
   const { endpoint, logger } = options;
   const key = JSON.stringify([url, endpoint]);
   const waker =
-    wakers.get(key) ?? createWaker(wakeSender(url, loadClient(endpoint)), logger ? { logger } : {});
+    wakers.get(key) ?? createWaker(wakeSender(url, lazySqsClient(endpoint)), logger ? { logger } : {});
   wakers.set(key, waker);
   return waker;
 }
@@ -32,14 +35,4 @@ export function wakeSender(url: string, client: SQSClient | Promise<SQSClient>):
       new SendMessageCommand({ QueueUrl: url, MessageBody: body, DelaySeconds: delaySeconds }),
     );
   };
-}
-
-/** Begins to load at once, while the function starts: in the first wake's 200 ms there is no time for it. */
-function loadClient(endpoint: string | undefined): Promise<SQSClient> {
-  const loading =
-    clients.get(endpoint) ?? import('./sqs.ts').then(({ sqsClient }) => sqsClient({ endpoint }));
-  // Whoever sends sees the error; nobody may be there yet.
-  loading.catch(() => clients.delete(endpoint));
-  clients.set(endpoint, loading);
-  return loading;
 }

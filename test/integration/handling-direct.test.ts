@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { Deadline } from '../../shared/delivery/deadline.ts';
-import { consumeDirect, type DirectOptions, type DirectRecord } from '../../shared/inbox/direct.ts';
+import { consumeDirect, type DirectOptions } from '../../shared/inbox/direct.ts';
+import type { DirectRecord } from '../../shared/inbox/direct-record.ts';
 import { Rejected, RetryAfter } from '../../shared/message/errors.ts';
 import { engine } from '../support/engine/engine.ts';
 import { handlingOn, type TestHandler, type TestOutbox } from '../support/engine/handling.ts';
