@@ -13,9 +13,13 @@ async function load(): Promise<Engine<TestTx>> {
 /** The engine as functions take it. */
 export const engine = await load();
 
-/** Runs the statement in the engine's own words. Rejects with the driver's error. */
-export async function run(tx: TestTx, text: Sql, values: unknown[]): Promise<void> {
-  await tx.query(text[name], values);
+/** Runs the statement in the engine's own words; answers its rows. Rejects with the driver's error. */
+export async function run(
+  tx: TestTx,
+  text: Sql,
+  values: unknown[],
+): Promise<readonly Record<string, unknown>[]> {
+  return (await tx.query(text[name], values)).rows;
 }
 
 /** Writes an effect, as `db.effects` reads them. */
