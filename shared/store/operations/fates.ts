@@ -29,15 +29,17 @@ export async function bySelection(
     const ids = page.messages.map(({ id }) => id);
     return { ...inOrder(ids, await decide[lane.box](ids)), next: page.next };
   }
-  const outbox = await decide.outbox(select.ids);
-  const inbox = await decide.inbox(select.ids);
+  // As they are answered: people write ids as they come.
+  const ids = select.ids.map((id) => id.toLowerCase());
+  const outbox = await decide.outbox(ids);
+  const inbox = await decide.inbox(ids);
   const changed = [...outbox.changed, ...inbox.changed];
   const refused = [...outbox.refused, ...inbox.refused];
   const seen = new Set([...changed, ...refused].map(({ id }) => id));
-  const missing = select.ids
+  const missing = ids
     .filter((id) => !seen.has(id))
     .map((id) => ({ id, reason: 'there is no such message, in the outbox or the inbox' }));
-  return { ...inOrder(select.ids, { changed, refused: [...refused, ...missing] }), next: null };
+  return { ...inOrder(ids, { changed, refused: [...refused, ...missing] }), next: null };
 }
 
 /** A database finds rows in any order; a person reads the answer in the order of the question. */

@@ -1,7 +1,8 @@
 import type { Fates } from './fates.ts';
+import type { Row } from './rows.ts';
 
 /** A row of the inbox, as a decision about it needs it. */
-export interface LocatedInbox {
+interface LocatedInbox {
   readonly id: string;
   readonly state: number;
   /** A handler has it in hand. */
@@ -9,26 +10,37 @@ export interface LocatedInbox {
 }
 
 /** What an engine brings to decisions about rows of the inbox. */
-export interface InboxDecisions {
-  /** Rows of the inbox among the ids. */
-  locate(ids: readonly string[]): Promise<readonly LocatedInbox[]>;
-  /** Changes those of the rows that still are as they must be, in one transaction that holds their keys; answers their ids. */
-  change(ids: readonly string[]): Promise<readonly string[]>;
+export interface InboxChanges {
+  /** Rows of the inbox among the ids, with what `LocatedInbox` has. */
+  locate(ids: readonly string[]): Promise<readonly Row[]>;
+  /**
+   * Failed → Pending, of those that still are Failed, in one transaction that holds their keys; answers their ids. A key
+   * that was blocked goes on with it. One that could not be read is read again by ingest.
+   */
+  requeue(ids: readonly string[]): Promise<readonly Row[]>;
+  /** Unfinished or Failed → Discarded, unless a handler has it; its key goes on without it. The same. */
+  discard(ids: readonly string[], lastError: string): Promise<readonly Row[]>;
   /** True where somebody holds a lock that a short wait did not free, or for a deadlock's victim. */
   isLockTrouble(error: unknown): boolean;
+}
+
+/** One decision: the change, and why it can't be made of a row. */
+export interface InboxDecision {
+  change(ids: readonly string[]): Promise<readonly Row[]>;
+  refusal(row: LocatedInbox): string | undefined;
 }
 
 /** Rows per transaction: the keys of a batch are locked together, and handlers wait for that. */
 const batchRows = 50;
 
-/** Decides about rows of the inbox. `refusal` says why one can't be changed. */
+/** Decides about rows of the inbox. */
 export async function decideInbox(
-  decisions: InboxDecisions,
+  box: InboxChanges,
+  { change, refusal }: InboxDecision,
   ids: readonly string[],
   options: { readonly dryRun: boolean },
-  refusal: (row: LocatedInbox) => string | undefined,
 ): Promise<Fates> {
-  const rows = await decisions.locate(ids);
+  const rows = (await box.locate(ids)).map(located);
   const refused = new Map<string, string>();
   const wanted: string[] = [];
   for (const row of rows) {
@@ -40,9 +52,9 @@ export async function decideInbox(
   if (!options.dryRun) {
     const apply = async (some: readonly string[]): Promise<void> => {
       try {
-        for (const id of await decisions.change(some)) changed.add(id);
+        for (const row of await change(some)) changed.add(row.text('id'));
       } catch (error) {
-        if (!decisions.isLockTrouble(error)) throw error;
+        if (!box.isLockTrouble(error)) throw error;
         // One row in somebody's hands must not hold up the others.
         if (some.length > 1) for (const id of some) await apply([id]);
         else refused.set(some[0] ?? '', 'a handler is just ending it or its key; try again');
@@ -51,7 +63,8 @@ export async function decideInbox(
     for (let at = 0; at < wanted.length; at += batchRows) await apply(wanted.slice(at, at + batchRows));
   }
   const left = wanted.filter((id) => !changed.has(id) && !refused.has(id));
-  const now = new Map((left.length > 0 ? await decisions.locate(left) : []).map((row) => [row.id, row]));
+  const found = left.length > 0 ? (await box.locate(left)).map(located) : [];
+  const now = new Map(found.map((row) => [row.id, row]));
   for (const id of left) {
     const row = now.get(id);
     refused.set(id, (row && refusal(row)) ?? 'it changed meanwhile; look at it and try again');
@@ -60,6 +73,10 @@ export async function decideInbox(
     changed: wanted.filter((id) => changed.has(id)).map((id) => ({ id, box: 'inbox' })),
     refused: [...refused].map(([id, reason]) => ({ id, reason })),
   };
+}
+
+function located(row: Row): LocatedInbox {
+  return { id: row.text('id'), state: row.number('state'), running: row.flag('running') };
 }
 
 /** Why a row of the inbox can't be requeued. */

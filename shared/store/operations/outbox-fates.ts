@@ -2,12 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Deadline } from '../../delivery/deadline.ts';
 import type { LaneLease, OutboxStore } from '../outbox-store.ts';
 import type { Fates } from './fates.ts';
+import type { Row } from './rows.ts';
 
 /** Where operations get buckets' leases from. */
 export type OutboxLeases = Pick<OutboxStore, 'lease' | 'release'>;
 
 /** A row of the outbox, as a decision about it needs it. */
-export interface LocatedOutbox {
+interface LocatedOutbox {
   readonly id: string;
   readonly destination: string;
   readonly bucket: number;
@@ -17,12 +18,20 @@ export interface LocatedOutbox {
 }
 
 /** What an engine brings to decisions about rows of the outbox. */
-export interface OutboxDecisions {
+export interface OutboxChanges {
   readonly leases: OutboxLeases;
-  /** Rows of the outbox among the ids; what isn't here may be an inbox row. */
-  locate(ids: readonly string[]): Promise<readonly LocatedOutbox[]>;
-  /** Changes those of the rows that still are as they must be, in one transaction under the lease; answers their ids. */
-  change(lease: LaneLease, ids: readonly string[]): Promise<readonly string[]>;
+  /** Rows of the outbox among the ids, with what `LocatedOutbox` has; what isn't here may be an inbox row. */
+  locate(ids: readonly string[]): Promise<readonly Row[]>;
+  /** Failed → Pending, of those that still are Failed, in one transaction under the lease; answers their ids. */
+  requeue(lease: LaneLease, ids: readonly string[]): Promise<readonly Row[]>;
+  /** Unfinished or Failed → Discarded, and what was held behind goes on; the same. */
+  discard(lease: LaneLease, ids: readonly string[], lastError: string): Promise<readonly Row[]>;
+}
+
+/** One decision: the change, and why it can't be made of a row. */
+export interface OutboxDecision {
+  change(lease: LaneLease, ids: readonly string[]): Promise<readonly Row[]>;
+  refusal(row: LocatedOutbox): string | undefined;
 }
 
 /** A command's lease on a bucket: long enough for one transaction, short enough if the command is killed. */
@@ -62,14 +71,14 @@ export async function withBuckets(
   }
 }
 
-/** Decides about rows of the outbox, each under the lease of its bucket. `refusal` says why one can't be changed. */
+/** Decides about rows of the outbox, each under the lease of its bucket. */
 export async function decideOutbox(
-  decisions: OutboxDecisions,
+  box: OutboxChanges,
+  { change, refusal }: OutboxDecision,
   ids: readonly string[],
   options: { readonly dryRun: boolean; readonly waitSeconds: number },
-  refusal: (row: LocatedOutbox) => string | undefined,
 ): Promise<Fates> {
-  const rows = await decisions.locate(ids);
+  const rows = (await box.locate(ids)).map(located);
   const refused = new Map(rows.flatMap((row) => pair(row.id, refusal(row))));
   const wanted = rows.filter((row) => !refused.has(row.id));
   if (options.dryRun) return fates(wanted, refused);
@@ -78,9 +87,9 @@ export async function decideOutbox(
     const lane = wanted.filter((row) => row.destination === destination);
     const buckets = [...new Set(lane.map((row) => row.bucket))];
     const { waitSeconds } = options;
-    const busy = await withBuckets(decisions.leases, { destination, buckets, waitSeconds }, async (lease) => {
+    const busy = await withBuckets(box.leases, { destination, buckets, waitSeconds }, async (lease) => {
       const some = lane.filter((row) => lease.buckets.includes(row.bucket)).map((row) => row.id);
-      for (const id of await decisions.change(lease, some)) changed.add(id);
+      for (const row of await change(lease, some)) changed.add(row.text('id'));
     });
     for (const row of lane.filter(({ bucket }) => busy.has(bucket))) {
       refused.set(
@@ -89,28 +98,28 @@ export async function decideOutbox(
       );
     }
   }
-  await explain(decisions, wanted, changed, refused, refusal);
+  // Rows that were in order when they were looked at, and not when they were to be changed: what are they now?
+  const left = wanted.filter((row) => !changed.has(row.id) && !refused.has(row.id)).map((row) => row.id);
+  const found = left.length > 0 ? (await box.locate(left)).map(located) : [];
+  const now = new Map(found.map((row) => [row.id, row]));
+  for (const id of left) {
+    const row = now.get(id);
+    refused.set(id, (row && refusal(row)) ?? 'it changed meanwhile; look at it and try again');
+  }
   return fates(
     wanted.filter((row) => changed.has(row.id)),
     refused,
   );
 }
 
-/** Says of rows that were in order when they were looked at, and not when they were to be changed, what they are now. */
-async function explain(
-  decisions: OutboxDecisions,
-  wanted: readonly LocatedOutbox[],
-  changed: ReadonlySet<string>,
-  refused: Map<string, string>,
-  refusal: (row: LocatedOutbox) => string | undefined,
-): Promise<void> {
-  const left = wanted.filter((row) => !changed.has(row.id) && !refused.has(row.id)).map((row) => row.id);
-  if (left.length === 0) return;
-  const now = new Map((await decisions.locate(left)).map((row) => [row.id, row]));
-  for (const id of left) {
-    const row = now.get(id);
-    refused.set(id, (row && refusal(row)) ?? 'it changed meanwhile; look at it and try again');
-  }
+function located(row: Row): LocatedOutbox {
+  return {
+    id: row.text('id'),
+    destination: row.text('destination'),
+    bucket: row.number('bucket'),
+    state: row.number('state'),
+    running: row.flag('running'),
+  };
 }
 
 function fates(rows: readonly { readonly id: string }[], refused: ReadonlyMap<string, string>): Fates {

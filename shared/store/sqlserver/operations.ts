@@ -1,18 +1,24 @@
 import type { MaintenanceStore } from '../../operations/maintain.ts';
 import type { Operations } from '../../operations/operations.ts';
-import { healthBy } from '../operations/health-checks.ts';
+import { type Decisions, discard, requeue } from '../operations/decide.ts';
+import { examineBy } from '../operations/examine.ts';
+import { lanesChecks, schemaCheck } from '../operations/findings.ts';
+import { type HealthEvidence, healthBy } from '../operations/health-checks.ts';
 import type { OutboxLeases } from '../operations/outbox-fates.ts';
+import { purge } from '../operations/purging.ts';
 import { rowsOf } from '../operations/rows.ts';
 import { checkSchema } from './check.ts';
 import type { Database } from './database.ts';
 import { retried } from './inbox/retry.ts';
 import { type Names, type SqlServerTables, sqlServerNames } from './names.ts';
-import { examine } from './operations/doctor.ts';
+import { serverChecks } from './operations/doctor-server.ts';
+import { tableChecks } from './operations/doctor-tables.ts';
 import { listFailed } from './operations/failed.ts';
-import { discard, requeue } from './operations/fate.ts';
+import { inboxChanges } from './operations/inbox-fate.ts';
 import { pause, resume } from './operations/lanes.ts';
 import { sqlServerMaintenance } from './operations/maintenance.ts';
-import { purge } from './operations/purge.ts';
+import { outboxChanges } from './operations/outbox-fate.ts';
+import { purgesOf } from './operations/purge.ts';
 import type { OperationsSource } from './operations/session.ts';
 import { showMessage } from './operations/show.ts';
 import { readStatus } from './operations/status.ts';
@@ -37,26 +43,32 @@ export interface SqlServerOperations {
 export function sqlServerOperations(options: SqlServerOperationsOptions): SqlServerOperations {
   const { source, leases } = options;
   const names = sqlServerNames(options.tables);
-  const outbox = { source, names, leases };
-  const evidence = {
+  const evidence: HealthEvidence = {
     checkSchema: () => checkSchema(source, names),
     status: () => readStatus(source, names),
     relayAges: async () => rowsOf(await source.query(relayAges(names))),
   };
+  const decisions: Decisions = {
+    listFailed: (request) => listFailed(source, names, request),
+    outbox: outboxChanges({ source, names, leases }),
+    inbox: inboxChanges({ source, names }),
+  };
+  const checks = [schemaCheck(evidence), ...serverChecks, ...tableChecks, ...lanesChecks(evidence)];
+  const purges = purgesOf(source, names);
   return {
     operations: {
-      status: () => readStatus(source, names),
-      failed: (request) => listFailed(source, names, request),
+      status: evidence.status,
+      failed: decisions.listFailed,
       show: (request) => showMessage(source, names, request),
-      requeue: (request) => requeue(outbox, request),
-      discard: (request) => discard(outbox, request),
-      pause: (request) => retried(() => pause(source, names, request)),
-      resume: (request) => retried(() => resume(source, names, request)),
-      purge: (request) => purge(source, names, request),
-      doctor: () => examine({ source, names }),
+      requeue: (request) => requeue(decisions, request),
+      discard: (request) => discard(decisions, request),
+      pause: (request) => pause(source, names, request),
+      resume: (request) => resume(source, names, request),
+      purge: (request) => purge(purges, request),
+      doctor: () => examineBy(checks, { source, names }),
       health: (request) => healthBy(evidence, request),
     },
-    maintenance: sqlServerMaintenance(outbox),
+    maintenance: sqlServerMaintenance({ source, names, leases }, purges),
   };
 }
 

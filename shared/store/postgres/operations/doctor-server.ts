@@ -1,36 +1,17 @@
-import { SchemaError } from '../../../message/errors.ts';
-import type { Finding } from '../../../operations/responses.ts';
-import { checkSchema } from '../check.ts';
+import type { CheckOf } from '../../operations/examine.ts';
+import { crowded, type Found, unencrypted } from '../../operations/findings.ts';
 import { connection, oldSnapshots } from '../sql/operations-doctor.ts';
-import type { Check } from './doctor.ts';
+import type { DoctorContext } from './doctor-tables.ts';
 import { rowsOf } from './session.ts';
 
 /** Checks of the server and of the way to it. */
-export const serverChecks: readonly Check[] = [
-  {
-    check: 'schema',
-    look: async ({ source, names }) => {
-      try {
-        await checkSchema(source, names);
-        return [];
-      } catch (error) {
-        if (!(error instanceof SchemaError)) throw error;
-        return [
-          {
-            severity: 'problem',
-            what: error.message,
-            todo: 'run "relaybox migrate", or give the grant that is named',
-          },
-        ];
-      }
-    },
-  },
+export const serverChecks: readonly CheckOf<DoctorContext>[] = [
   {
     check: 'connection',
     look: async ({ source }) => {
       const [row] = rowsOf(await source.query(connection));
       if (row === undefined) return [];
-      const found: Omit<Finding, 'check'>[] = [];
+      const found: Found[] = [];
       if (row.flag('standby')) {
         found.push({
           severity: 'problem',
@@ -38,21 +19,8 @@ export const serverChecks: readonly Check[] = [
           todo: "use the writer's endpoint",
         });
       }
-      if (!row.flag('ssl') && !row.flag('local')) {
-        found.push({
-          severity: 'warning',
-          what: 'this connection is not encrypted',
-          todo: 'connect with TLS, and set rds.force_ssl = 1 on the server',
-        });
-      }
-      const [used, most] = [row.number('connections'), row.number('max_connections')];
-      if (used > most * 0.85) {
-        found.push({
-          severity: 'warning',
-          what: `${used} of ${most} connections are in use`,
-          todo: 'lower the concurrency of functions or their pools, or put a proxy before the database',
-        });
-      }
+      if (!row.flag('ssl') && !row.flag('local')) found.push(unencrypted);
+      found.push(...crowded(row));
       const isolation = row.text('isolation');
       if (isolation !== 'read committed') {
         found.push({
@@ -69,7 +37,7 @@ export const serverChecks: readonly Check[] = [
     look: async ({ source }) => {
       const [row] = rowsOf(await source.query(oldSnapshots));
       if (row === undefined) return [];
-      const found: Omit<Finding, 'check'>[] = sessions(row.raw('old')).map((session) => ({
+      const found: Found[] = sessions(row.raw('old')).map((session) => ({
         severity: 'warning',
         what: `session ${session.pid} of ${session.user} (${session.application || 'unnamed'}, ${session.state}) has been in one transaction for ${session.seconds} s: no dead row can be removed, and reads get slower`,
         todo: `find out whose it is; SELECT pg_terminate_backend(${session.pid}) ends it`,

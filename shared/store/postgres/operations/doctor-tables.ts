@@ -1,17 +1,27 @@
-import type { Finding } from '../../../operations/responses.ts';
+import type { CheckOf } from '../../operations/examine.ts';
+import { counted, type Found, foreignWorkers, orphans, stranded } from '../../operations/findings.ts';
 import { checkSchema } from '../check.ts';
 import type { Names } from '../names.ts';
 import { brokenIndexes, foreignWorker, keysMissing, unnumbered, vacuum } from '../sql/operations-doctor.ts';
 import { orphanedKeys } from '../sql/operations-outbox.ts';
 import { outboxLanes } from '../sql/operations-status-outbox.ts';
-import type { Check, DoctorContext } from './doctor.ts';
-import { inTransaction, type Row, reading, rowsOf } from './session.ts';
+import { inTransaction, type OperationsSource, type Row, reading, rowsOf } from './session.ts';
+
+/** What the checks need. */
+export interface DoctorContext {
+  readonly source: OperationsSource;
+  readonly names: Names;
+}
 
 /** Checks of the tables and their rows. */
-export const tableChecks: readonly Check[] = [
+export const tableChecks: readonly CheckOf<DoctorContext>[] = [
   { check: 'index', look: indexes },
   { check: 'vacuum', look: vacuuming },
-  { check: 'foreign-worker', look: foreign },
+  {
+    check: 'foreign-worker',
+    look: async (context) =>
+      foreignWorkers((await read(context, foreignWorker(context.names), []))[0], 'locked_until_utc'),
+  },
   {
     check: 'unnumbered',
     look: async (context) => {
@@ -28,29 +38,11 @@ export const tableChecks: readonly Check[] = [
   },
   {
     check: 'orphaned',
-    look: async (context) => {
-      const rows = await read(context, orphanedKeys(context.names), ['', '', 1000]);
-      const orphans = rows.filter((row) => row.flag('orphaned')).length;
-      if (orphans === 0) return [];
-      return [
-        {
-          severity: 'warning',
-          what: `${orphans} keys of the outbox have held messages with nothing before them (a key that is just being published looks the same)`,
-          todo: 'maintenance lets them go within its next cycle; if they are still here then, look at its log',
-        },
-      ];
-    },
+    look: async (context) => orphans(await read(context, orphanedKeys(context.names), ['', '', 1000])),
   },
   {
     check: 'stranded-key',
-    look: async (context) => {
-      const [row] = await read(context, keysMissing(context.names), []);
-      return counted(row, (count) => ({
-        severity: 'problem',
-        what: `${count} keyed inbox messages are in a key without a row: no handler finds them`,
-        todo: 'maintenance mends that within its next cycle; if they are still here then, look at its log',
-      }));
-    },
+    look: async (context) => stranded((await read(context, keysMissing(context.names), []))[0]),
   },
 ];
 
@@ -61,7 +53,7 @@ function expectedIndexes(names: Names, seedIdentity: boolean): readonly string[]
     .map(([, index]) => `${names.schema}.${index}`);
 }
 
-async function indexes(context: DoctorContext): Promise<readonly Omit<Finding, 'check'>[]> {
+async function indexes(context: DoctorContext): Promise<readonly Found[]> {
   const { names } = context;
   const { seedIdentity: seed } = await checkSchema(context.source, names);
   const tables = [names.outbox, names.inbox, names.keys, names.receipts];
@@ -76,9 +68,9 @@ async function indexes(context: DoctorContext): Promise<readonly Omit<Finding, '
   }));
 }
 
-async function vacuuming(context: DoctorContext): Promise<readonly Omit<Finding, 'check'>[]> {
+async function vacuuming(context: DoctorContext): Promise<readonly Found[]> {
   const rows = await read(context, vacuum, [[context.names.outbox, context.names.inbox]]);
-  return rows.flatMap((row): readonly Omit<Finding, 'check'>[] => {
+  return rows.flatMap((row): readonly Found[] => {
     const name = row.text('name');
     if (!row.flag('on') || row.flag('disabled')) {
       return [
@@ -101,33 +93,12 @@ async function vacuuming(context: DoctorContext): Promise<readonly Omit<Finding,
   });
 }
 
-async function foreign(context: DoctorContext): Promise<readonly Omit<Finding, 'check'>[]> {
-  const [row] = await read(context, foreignWorker(context.names), []);
-  const [claimed, published] = [row?.number('claimed') ?? 0, row?.number('published') ?? 0];
-  if (claimed + published === 0) return [];
-  return [
-    {
-      severity: 'problem',
-      what: `another program's outbox worker is at work on this table: ${claimed} rows are in its claim now, ${published} of the last hour's published rows still carry one (Relaybox never sets locked_until_utc in the outbox)`,
-      todo: "turn that program's outbox worker off: both at once cost duplicates and order. Its services may go on inserting",
-    },
-  ];
-}
-
 async function read(
   { source }: DoctorContext,
   sql: string,
   values: readonly unknown[],
 ): Promise<readonly Row[]> {
   return await inTransaction(source, reading, async (client) => rowsOf(await client.query(sql, [...values])));
-}
-
-function counted(
-  row: Row | undefined,
-  finding: (count: number) => Omit<Finding, 'check'>,
-): readonly Omit<Finding, 'check'>[] {
-  const count = row?.number('count') ?? 0;
-  return count === 0 ? [] : [finding(count)];
 }
 
 function ago(row: Row): string {

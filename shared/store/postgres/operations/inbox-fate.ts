@@ -1,16 +1,10 @@
-import type { Fates } from '../../operations/fates.ts';
-import {
-  decideInbox,
-  discardInboxRefusal,
-  type InboxDecisions,
-  type LocatedInbox,
-  requeueInboxRefusal,
-} from '../../operations/inbox-fates.ts';
+import type { InboxChanges } from '../../operations/inbox-fates.ts';
+import { sqlState } from '../connection-errors.ts';
 import type { Database } from '../database.ts';
 import type { Names } from '../names.ts';
 import { lockKeysOfRows, refreshKeys } from '../sql/inbox-keys.ts';
 import { discardInbox, locateInbox, requeueInbox } from '../sql/operations-inbox.ts';
-import { inTransaction, type OperationsSource, rowsOf, writing } from './session.ts';
+import { inTransaction, type OperationsSource, type Row, rowsOf, writing } from './session.ts';
 
 /** What a decision about inbox rows needs. */
 export interface InboxContext {
@@ -18,60 +12,22 @@ export interface InboxContext {
   readonly names: Names;
 }
 
-/** Failed → Pending; a key that was blocked goes on with it. One that could not be read is read again by ingest. */
-export async function requeueInboxRows(
-  context: InboxContext,
-  ids: readonly string[],
-  options: { readonly dryRun: boolean },
-): Promise<Fates> {
-  return await decideInbox(
-    decisions(context, async (client, some) => {
-      const rows = rowsOf(await client.query(requeueInbox(context.names), [some]));
-      return rows.map((row) => row.text('id'));
-    }),
-    ids,
-    options,
-    requeueInboxRefusal,
-  );
-}
-
-/** Unfinished or Failed → Discarded, unless a handler has it; its key goes on without it. */
-export async function discardInboxRows(
-  context: InboxContext,
-  ids: readonly string[],
-  options: { readonly dryRun: boolean; readonly lastError: string },
-): Promise<Fates> {
-  return await decideInbox(
-    decisions(context, async (client, some) => {
-      const rows = rowsOf(await client.query(discardInbox(context.names), [some, options.lastError]));
-      return rows.map((row) => row.text('id'));
-    }),
-    ids,
-    options,
-    discardInboxRefusal,
-  );
-}
-
-function decisions(
-  context: InboxContext,
-  change: (client: Database, ids: readonly string[]) => Promise<readonly string[]>,
-): InboxDecisions {
+/** What decisions do to rows of the inbox, on PostgreSQL. */
+export function inboxChanges(context: InboxContext): InboxChanges {
+  const { source, names } = context;
   return {
-    locate: (ids) => locateInboxRows(context, ids),
-    change: (ids) => withKeys(context, ids, (client) => change(client, ids)),
+    locate: async (ids) => rowsOf(await source.query(locateInbox(names), [ids])),
+
+    requeue: (ids) =>
+      withKeys(context, ids, async (client) => rowsOf(await client.query(requeueInbox(names), [ids]))),
+
+    discard: (ids, lastError) =>
+      withKeys(context, ids, async (client) =>
+        rowsOf(await client.query(discardInbox(names), [ids, lastError])),
+      ),
+
     isLockTrouble,
   };
-}
-
-async function locateInboxRows(
-  { source, names }: InboxContext,
-  ids: readonly string[],
-): Promise<readonly LocatedInbox[]> {
-  return rowsOf(await source.query(locateInbox(names), [ids])).map((row) => ({
-    id: row.text('id'),
-    state: row.number('state'),
-    running: row.flag('running'),
-  }));
 }
 
 /** The rules of `inbox-keys.ts`: lock the keys, change the rows, name the heads anew; three statements, one transaction. */
@@ -81,39 +37,34 @@ export async function withKeys<T>(
   change: (client: Database) => Promise<T>,
 ): Promise<T> {
   return await inTransaction(source, writing, async (client) => {
-    const keys = await lockKeys(client, names, ids);
+    // Makes those that have no row yet.
+    const keys = keysIn(rowsOf(await client.query(lockKeysOfRows(names), [ids])));
     const answer = await change(client);
     await refresh(client, names, keys);
     return answer;
   });
 }
 
-/** Locks the keys of the rows, making those that have no row yet. */
-async function lockKeys(client: Database, names: Names, ids: readonly string[]): Promise<Keys> {
-  const rows = rowsOf(await client.query(lockKeysOfRows(names), [ids]));
-  return {
-    consumers: rows.map((row) => row.text('consumer')),
-    sources: rows.map((row) => row.text('source')),
-    keys: rows.map((row) => row.text('partition_key')),
-  };
-}
-
 /** Names the heads of locked keys anew. A lease that runs on one goes on. */
 export async function refresh(client: Database, names: Names, keys: Keys): Promise<void> {
-  if (keys.keys.length === 0) return;
-  const noLease = keys.keys.map(() => null);
-  await client.query(refreshKeys(names), [keys.consumers, keys.sources, keys.keys, noLease]);
+  const [consumers] = keys;
+  if (consumers.length > 0) await client.query(refreshKeys(names), [...keys, consumers.map(() => null)]);
 }
 
-/** Keys, as three arrays of one length. */
-export interface Keys {
-  readonly consumers: readonly string[];
-  readonly sources: readonly string[];
-  readonly keys: readonly string[];
+/** Consumers, sources and partition keys: three arrays of one length, as statements take them. */
+export type Keys = readonly [readonly string[], readonly string[], readonly string[]];
+
+/** The keys that rows name. */
+export function keysIn(rows: readonly Row[]): Keys {
+  return [
+    rows.map((row) => row.text('consumer')),
+    rows.map((row) => row.text('source')),
+    rows.map((row) => row.text('partition_key')),
+  ];
 }
 
 /** Somebody holds a lock that a short wait did not free, or a deadlock's victim. */
 export function isLockTrouble(error: unknown): boolean {
-  const code = (error as { readonly code?: unknown } | null)?.code;
-  return code === '55P03' || code === '40P01';
+  const state = sqlState(error);
+  return state === '55P03' || state === '40P01';
 }

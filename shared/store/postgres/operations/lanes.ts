@@ -1,6 +1,7 @@
 import type { RequestOf } from '../../../operations/operations.ts';
 import type { LaneName } from '../../../operations/requests.ts';
 import type { LaneResponse } from '../../../operations/responses.ts';
+import { paused, resumed } from '../../operations/paused.ts';
 import type { Database } from '../database.ts';
 import type { Names } from '../names.ts';
 import { pauseLane, resumeLane } from '../sql/operations-lanes.ts';
@@ -13,26 +14,20 @@ export async function pause(
   request: RequestOf<'pause'>,
 ): Promise<LaneResponse<'pause'>> {
   const { lane, by, reason, seconds } = request;
-  const [row] = rowsOf(
-    await database.query(pauseLane(names, lane.box), [by, reason, seconds, ...keyOf(lane)]),
-  );
-  const since = row?.text('since') ?? '';
-  return {
-    command: 'pause',
-    lane,
-    changed: true,
-    pause: { by, reason, since, until: row?.textOrNull('until') ?? null },
-  };
+  const values = [by, reason, seconds, ...keyOf(lane)];
+  const [row] = rowsOf(await database.query(pauseLane(names, lane.box), values));
+  return paused(request, row);
 }
 
 /** Lets a lane go on, where a person had paused it. An open breaker stays as it is: its probe decides. */
 export async function resume(
   database: Database,
   names: Names,
-  { lane }: RequestOf<'resume'>,
+  request: RequestOf<'resume'>,
 ): Promise<LaneResponse<'resume'>> {
+  const { lane } = request;
   const [row] = rowsOf(await database.query(resumeLane(names, lane.box), [...keyOf(lane)]));
-  return { command: 'resume', lane, changed: row?.flag('ran') ?? false, pause: null };
+  return resumed(request, row);
 }
 
 function keyOf(lane: LaneName): readonly string[] {

@@ -1,12 +1,4 @@
-import type { Fates } from '../../operations/fates.ts';
-import {
-  decideOutbox,
-  discardRefusal,
-  type LocatedOutbox,
-  type OutboxLeases,
-  requeueRefusal,
-} from '../../operations/outbox-fates.ts';
-import type { LaneLease } from '../../outbox-store.ts';
+import type { OutboxChanges, OutboxLeases } from '../../operations/outbox-fates.ts';
 import type { Names } from '../names.ts';
 import { discardOutbox, locateOutbox, releaseFollowers, requeueOutbox } from '../sql/operations-outbox.ts';
 import { inTransaction, type OperationsSource, rowsOf, writing } from './session.ts';
@@ -18,58 +10,25 @@ export interface OutboxContext {
   readonly leases: OutboxLeases;
 }
 
-async function locate(
-  { source, names }: OutboxContext,
-  ids: readonly string[],
-): Promise<readonly LocatedOutbox[]> {
-  return rowsOf(await source.query(locateOutbox(names), [ids])).map((row) => ({
-    id: row.text('id'),
-    destination: row.text('destination'),
-    bucket: row.number('bucket'),
-    state: row.number('state'),
-    running: row.flag('running'),
-  }));
-}
-
-/** Failed → Pending, under the lease of each row's bucket. */
-export async function requeueOutboxRows(
-  context: OutboxContext,
-  ids: readonly string[],
-  options: { readonly dryRun: boolean; readonly waitSeconds: number },
-): Promise<Fates> {
-  const { source, names, leases } = context;
-  const decisions = {
+/** What decisions do to rows of the outbox, on PostgreSQL. */
+export function outboxChanges({ source, names, leases }: OutboxContext): OutboxChanges {
+  return {
     leases,
-    locate: (some: readonly string[]) => locate(context, some),
-    change: (lease: LaneLease, some: readonly string[]) =>
-      inTransaction(source, writing, async (client) => {
-        const values = [lease.destination, lease.token, some];
-        return rowsOf(await client.query(requeueOutbox(names), values)).map((row) => row.text('id'));
-      }),
-  };
-  return await decideOutbox(decisions, ids, options, requeueRefusal);
-}
 
-/** Unfinished or Failed → Discarded, under the lease of each row's bucket; what was held behind goes on. */
-export async function discardOutboxRows(
-  context: OutboxContext,
-  ids: readonly string[],
-  options: { readonly dryRun: boolean; readonly waitSeconds: number; readonly lastError: string },
-): Promise<Fates> {
-  const { source, names, leases } = context;
-  const decisions = {
-    leases,
-    locate: (some: readonly string[]) => locate(context, some),
-    change: (lease: LaneLease, some: readonly string[]) =>
+    locate: async (ids) => rowsOf(await source.query(locateOutbox(names), [ids])),
+
+    requeue: ({ destination, token }, ids) =>
+      inTransaction(source, writing, async (client) =>
+        rowsOf(await client.query(requeueOutbox(names), [destination, token, ids])),
+      ),
+
+    discard: ({ destination, token }, ids, lastError) =>
       inTransaction(source, writing, async (client) => {
-        const values = [lease.destination, lease.token, some, options.lastError];
+        const values = [destination, token, ids, lastError];
         const rows = rowsOf(await client.query(discardOutbox(names), values));
         const keys = [...new Set(rows.flatMap((row) => row.textOrNull('partition_key') ?? []))];
-        if (keys.length > 0) {
-          await client.query(releaseFollowers(names), [lease.destination, lease.token, keys]);
-        }
-        return rows.map((row) => row.text('id'));
+        if (keys.length > 0) await client.query(releaseFollowers(names), [destination, token, keys]);
+        return rows;
       }),
   };
-  return await decideOutbox(decisions, ids, options, discardRefusal);
 }

@@ -1,16 +1,11 @@
-import { SchemaError } from '../../../message/errors.ts';
-import type { Finding } from '../../../operations/responses.ts';
 import type { CheckOf } from '../../operations/examine.ts';
+import { crowded, type Found, unencrypted } from '../../operations/findings.ts';
 import { rowsOf } from '../../operations/rows.ts';
-import { checkSchema } from '../check.ts';
 import { connection, database, oldTransactions } from '../sql/operations-doctor.ts';
-import type { DoctorContext } from './doctor.ts';
-
-type Found = Omit<Finding, 'check'>;
+import type { DoctorContext } from './doctor-tables.ts';
 
 /** Checks of the server, of the database's settings, and of the way to it. */
 export const serverChecks: readonly CheckOf<DoctorContext>[] = [
-  { check: 'schema', look: schema },
   { check: 'database', look: settings },
   { check: 'connection', look: wire },
   {
@@ -23,22 +18,6 @@ export const serverChecks: readonly CheckOf<DoctorContext>[] = [
       })),
   },
 ];
-
-async function schema({ source, names }: DoctorContext): Promise<readonly Found[]> {
-  try {
-    await checkSchema(source, names);
-    return [];
-  } catch (error) {
-    if (!(error instanceof SchemaError)) throw error;
-    return [
-      {
-        severity: 'problem',
-        what: error.message,
-        todo: 'run "relaybox migrate", or give the grant that is named',
-      },
-    ];
-  }
-}
 
 async function settings({ source }: DoctorContext): Promise<readonly Found[]> {
   const [row] = rowsOf(await source.query(database));
@@ -71,22 +50,7 @@ async function settings({ source }: DoctorContext): Promise<readonly Found[]> {
 async function wire({ source }: DoctorContext): Promise<readonly Found[]> {
   const [row] = rowsOf(await source.query(connection));
   if (row === undefined) return [];
-  const found: Found[] = [];
   const local = /^(?:127\.|::1$|<local machine>)/.test(row.textOrNull('client') ?? '');
-  if (row.text('encrypted') !== 'TRUE' && !local) {
-    found.push({
-      severity: 'warning',
-      what: 'this connection is not encrypted',
-      todo: 'connect with TLS, and set rds.force_ssl = 1 on the server',
-    });
-  }
-  const [used, most] = [row.number('connections'), row.number('max_connections')];
-  if (used > most * 0.85) {
-    found.push({
-      severity: 'warning',
-      what: `${used} of ${most} connections are in use`,
-      todo: 'lower the concurrency of functions or their pools, or put a proxy before the database',
-    });
-  }
-  return found;
+  const open = row.text('encrypted') !== 'TRUE' && !local;
+  return [...(open ? [unencrypted] : []), ...crowded(row)];
 }

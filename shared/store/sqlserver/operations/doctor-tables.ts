@@ -1,6 +1,6 @@
-import type { Finding } from '../../../operations/responses.ts';
 import type { CheckOf } from '../../operations/examine.ts';
-import { type Row, rowsOf } from '../../operations/rows.ts';
+import { counted, type Found, foreignWorkers, orphans, stranded } from '../../operations/findings.ts';
+import { rowsOf } from '../../operations/rows.ts';
 import { checkSchema } from '../check.ts';
 import { indexName, type Names } from '../names.ts';
 import {
@@ -11,15 +11,23 @@ import {
   unnumbered,
 } from '../sql/operations-doctor.ts';
 import { orphanedKeys } from '../sql/operations-outbox.ts';
-import type { DoctorContext } from './doctor.ts';
+import type { OperationsSource } from './session.ts';
 
-type Found = Omit<Finding, 'check'>;
+/** What the checks need. */
+export interface DoctorContext {
+  readonly source: OperationsSource;
+  readonly names: Names;
+}
 
 /** Checks of the tables and their rows. */
 export const tableChecks: readonly CheckOf<DoctorContext>[] = [
   { check: 'index', look: indexes },
   { check: 'obstacle', look: inTheWay },
-  { check: 'foreign-worker', look: foreign },
+  {
+    check: 'foreign-worker',
+    look: async ({ source, names }) =>
+      foreignWorkers(rowsOf(await source.query(foreignWorker(names)))[0], 'LockedUntilUtc'),
+  },
   {
     check: 'unnumbered',
     look: async ({ source, names }) =>
@@ -31,23 +39,12 @@ export const tableChecks: readonly CheckOf<DoctorContext>[] = [
   },
   {
     check: 'orphaned',
-    look: async ({ source, names }) => {
-      const rows = rowsOf(await source.query(orphanedKeys(names), ['', '', 1000]));
-      return some(rows.filter((row) => row.flag('orphaned')).length, (count) => ({
-        severity: 'warning',
-        what: `${count} keys of the outbox have held messages with nothing before them (a key that is just being published looks the same)`,
-        todo: 'maintenance lets them go within its next cycle; if they are still here then, look at its log',
-      }));
-    },
+    look: async ({ source, names }) =>
+      orphans(rowsOf(await source.query(orphanedKeys(names), ['', '', 1000]))),
   },
   {
     check: 'stranded-key',
-    look: async ({ source, names }) =>
-      counted(rowsOf(await source.query(keysMissing(names)))[0], (count) => ({
-        severity: 'problem',
-        what: `${count} keyed inbox messages are in a key without a row: no handler finds them`,
-        todo: 'maintenance mends that within its next cycle; if they are still here then, look at its log',
-      })),
+    look: async ({ source, names }) => stranded(rowsOf(await source.query(keysMissing(names)))[0]),
   },
 ];
 
@@ -98,22 +95,4 @@ async function inTheWay({ source, names }: DoctorContext): Promise<readonly Foun
           todo: 'create it again in a session with SET QUOTED_IDENTIFIER ON',
         },
   );
-}
-
-async function foreign({ source, names }: DoctorContext): Promise<readonly Found[]> {
-  const [row] = rowsOf(await source.query(foreignWorker(names)));
-  const [claimed, published] = [row?.number('claimed') ?? 0, row?.number('published') ?? 0];
-  return some(claimed + published, () => ({
-    severity: 'problem',
-    what: `another program's outbox worker is at work on this table: ${claimed} rows are in its claim now, ${published} of the last hour's published rows still carry one (Relaybox never sets LockedUntilUtc in the outbox)`,
-    todo: "turn that program's outbox worker off: both at once cost duplicates and order. Its services may go on inserting",
-  }));
-}
-
-function counted(row: Row | undefined, finding: (count: number) => Found): readonly Found[] {
-  return some(row?.number('count') ?? 0, finding);
-}
-
-function some(count: number, finding: (count: number) => Found): readonly Found[] {
-  return count === 0 ? [] : [finding(count)];
 }

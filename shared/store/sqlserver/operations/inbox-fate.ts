@@ -1,12 +1,5 @@
 import type { SqlExecutor } from '../../executor.ts';
-import type { Fates } from '../../operations/fates.ts';
-import {
-  decideInbox,
-  discardInboxRefusal,
-  type InboxDecisions,
-  type LocatedInbox,
-  requeueInboxRefusal,
-} from '../../operations/inbox-fates.ts';
+import type { InboxChanges } from '../../operations/inbox-fates.ts';
 import { rowsOf } from '../../operations/rows.ts';
 import { deadlock, sqlNumber } from '../connection-errors.ts';
 import type { Names } from '../names.ts';
@@ -23,28 +16,24 @@ export interface InboxContext {
 /** "Lock request time out period exceeded." */
 const LOCK_TIMEOUT = 1222;
 
-/** Failed → Pending; a key that was blocked goes on with it. One that could not be read is read again by ingest. */
-export async function requeueInboxRows(
-  context: InboxContext,
-  ids: readonly string[],
-  options: { readonly dryRun: boolean },
-): Promise<Fates> {
-  const change = async (executor: SqlExecutor, some: string): Promise<readonly string[]> =>
-    rowsOf(await executor.query(requeueInbox(context.names), [some])).map((row) => row.text('id'));
-  return await decideInbox(decisions(context, change), ids, options, requeueInboxRefusal);
-}
+/** What decisions do to rows of the inbox, on SQL Server. */
+export function inboxChanges(context: InboxContext): InboxChanges {
+  const { source, names } = context;
+  return {
+    locate: async (ids) => rowsOf(await source.query(locateInbox(names), [JSON.stringify(ids)])),
 
-/** Unfinished or Failed → Discarded, unless a handler has it; its key goes on without it. */
-export async function discardInboxRows(
-  context: InboxContext,
-  ids: readonly string[],
-  options: { readonly dryRun: boolean; readonly lastError: string },
-): Promise<Fates> {
-  const change = async (executor: SqlExecutor, some: string): Promise<readonly string[]> =>
-    rowsOf(await executor.query(discardInbox(context.names), [some, options.lastError])).map((row) =>
-      row.text('id'),
-    );
-  return await decideInbox(decisions(context, change), ids, options, discardInboxRefusal);
+    requeue: (ids) =>
+      withKeys(context, ids, async (executor, some) =>
+        rowsOf(await executor.query(requeueInbox(names), [some])),
+      ),
+
+    discard: (ids, lastError) =>
+      withKeys(context, ids, async (executor, some) =>
+        rowsOf(await executor.query(discardInbox(names), [some, lastError])),
+      ),
+
+    isLockTrouble,
+  };
 }
 
 /** The rules of `inbox-keys.ts`: lock the keys, change the rows, name the heads anew; three batches, one transaction. */
@@ -57,11 +46,8 @@ export async function withKeys<T>(
   return await inTransaction(source, async (executor) => {
     const locked = rowsOf(await executor.query(lockKeysOfRows(names), [json]));
     const answer = await change(executor, json);
-    await refresh(
-      executor,
-      names,
-      locked.map((row) => row.text('key')),
-    );
+    const keys = locked.map((row) => row.text('key'));
+    await refresh(executor, names, keys);
     return answer;
   });
 }
@@ -75,26 +61,4 @@ export async function refresh(executor: SqlExecutor, names: Names, keys: readonl
 /** Somebody holds a lock that a short wait did not free, or a deadlock's victim. */
 export function isLockTrouble(error: unknown): boolean {
   return deadlock(error) || sqlNumber(error) === LOCK_TIMEOUT;
-}
-
-function decisions(
-  context: InboxContext,
-  change: (executor: SqlExecutor, ids: string) => Promise<readonly string[]>,
-): InboxDecisions {
-  return {
-    locate: (ids) => locate(context, ids),
-    change: (ids) => withKeys(context, ids, change),
-    isLockTrouble,
-  };
-}
-
-async function locate(
-  { source, names }: InboxContext,
-  ids: readonly string[],
-): Promise<readonly LocatedInbox[]> {
-  return rowsOf(await source.query(locateInbox(names), [JSON.stringify(ids)])).map((row) => ({
-    id: row.text('id'),
-    state: row.number('state'),
-    running: row.flag('running'),
-  }));
 }

@@ -1,4 +1,5 @@
 import type { SqlExecutor } from '../../executor.ts';
+import { inTransaction as once } from '../../in-transaction.ts';
 import type { TransactionLimits } from '../../inbox-store.ts';
 import type { InboxDatabase } from '../inbox/database.ts';
 import { retried } from '../inbox/retry.ts';
@@ -14,15 +15,5 @@ export async function inTransaction<T>(
   source: OperationsSource,
   work: (executor: SqlExecutor) => Promise<T>,
 ): Promise<T> {
-  return await retried(async () => {
-    const transaction = await source.begin(writing);
-    try {
-      const answer = await work(transaction.executor);
-      await transaction.commit();
-      return answer;
-    } catch (error) {
-      await transaction.rollback();
-      throw error;
-    }
-  });
+  return await retried(() => once(source, writing, work));
 }
