@@ -1,15 +1,10 @@
-import { SchemaError } from '../../message/errors.ts';
+import { lookRefused, migrationMissing, type SchemaReport, schemaReport } from '../schema-check.ts';
 import { sqlState } from './connection-errors.ts';
 import type { Database } from './database.ts';
 import { migrationFiles } from './migration-files.ts';
 import type { Names } from './names.ts';
 
-/** What a database was found to be like. */
-export interface SchemaReport {
-  readonly version: number;
-  /** The inbox has the seed's unique index (source, external message id): only the default consumer is accepted there. */
-  readonly seedIdentity: boolean;
-}
+export type { SchemaReport } from '../schema-check.ts';
 
 /** A worker's part of the tables, each with the privileges it needs there. */
 export type Needs = Readonly<Partial<Record<keyof typeof relations, readonly Privilege[]>>>;
@@ -81,23 +76,19 @@ export async function checkSchema(
 ): Promise<SchemaReport> {
   const wanted = wantedRights(names, needed);
   const row = await look(database, names, wanted);
-  const versions = new Set((row['versions'] as number[] | null) ?? []);
-  const missing = migrationFiles.find((_, index) => !versions.has(index + 1));
-  if (missing !== undefined) throw new SchemaError(migrationMissing(names, missing));
-  const lacking = (row['lacking'] as string[] | null) ?? [];
-  if (lacking.length > 0) {
-    const [first = ''] = lacking;
-    const grants = lacking.map((grant) => `GRANT ${grant} TO "${row['login']}"`).join('; ');
-    throw new SchemaError(
-      `the login "${row['login']}" lacks ${lacking.length === 1 ? first : `${lacking.length} rights`}: run ${grants}`,
-    );
-  }
-  if (row['seed_identity'] !== true && row['identity'] !== true) {
-    throw new SchemaError(
-      `the inbox has no unique index, so that duplicates would be handled twice: run CREATE UNIQUE INDEX CONCURRENTLY ${names.placeholders['inbox_index_identity']} ON ${names.inbox} (consumer, source, external_message_id)`,
-    );
-  }
-  return { version: migrationFiles.length, seedIdentity: row['seed_identity'] === true };
+  const found = {
+    versions: (row['versions'] as number[] | null) ?? [],
+    lacking: (row['lacking'] as string[] | null) ?? [],
+    login: `"${row['login']}"`,
+    seedIdentity: row['seed_identity'] === true,
+    identity: row['identity'] === true,
+  };
+  const index = names.placeholders['inbox_index_identity'];
+  return schemaReport(found, {
+    plain: names.plain,
+    files: migrationFiles,
+    createIdentity: `CREATE UNIQUE INDEX CONCURRENTLY ${index} ON ${names.inbox} (consumer, source, external_message_id)`,
+  });
 }
 
 interface Right {
@@ -132,13 +123,10 @@ async function look(
     const state = sqlState(error);
     // undefined_table, invalid_schema_name
     if (state === '42P01' || state === '3F000') {
-      throw new SchemaError(migrationMissing(names, migrationFiles[0]), { cause: error });
+      throw migrationMissing(names.plain, migrationFiles[0], { cause: error });
     }
     if (state === '42501') {
-      throw new SchemaError(
-        `the login may not look at the schema's version (${(error as Error).message}): run GRANT USAGE ON SCHEMA ${names.schema} TO <login>; GRANT SELECT ON TABLE ${names.version} TO <login>`,
-        { cause: error },
-      );
+      throw lookRefused(error, [`USAGE ON SCHEMA ${names.schema}`, `SELECT ON TABLE ${names.version}`]);
     }
     throw error;
   }
@@ -163,8 +151,3 @@ SELECT current_user AS login,
 export const seedIdentity = `i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 2
     AND (SELECT array_agg(a.attname::text ORDER BY a.attname) FROM pg_attribute a
          WHERE a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey::int2[])) = '{external_message_id,source}'`;
-
-function migrationMissing(names: Names, file: string): string {
-  const { schema, outboxTable, inboxTable } = names.plain;
-  return `schema "${schema}" (${outboxTable}, ${inboxTable}) lacks migration ${file}: run "relaybox migrate", or deploy, which runs it`;
-}

@@ -1,46 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { SchemaError } from '../../message/errors.ts';
+import { type MigrateOptions, type Migration, type MigrationReport, runMigration } from '../migration/run.ts';
+import type { Step } from '../migration/steps.ts';
 import { seedIdentity } from './check.ts';
 import { sqlState } from './connection-errors.ts';
-import { appliedSteps, endless, record, stepKey, versionTableSql } from './migration-record.ts';
-import { createdRelation, migrationSteps, type Step } from './migration-steps.ts';
+import { schemaVersion } from './migration-files.ts';
+import { appliedSteps, record, versionTableSql } from './migration-record.ts';
+import { createdRelation, migrationSteps, statementsOf } from './migration-steps.ts';
 import type { Names } from './names.ts';
+
+export type { MigrateOptions, MigrationReport } from '../migration/run.ts';
 
 /** Where a migration takes its connection from: a `pg.Pool`, or what `connect` of this folder answers. */
 export interface MigrationSource {
   connect(): Promise<pg.PoolClient>;
 }
-
-/** How a migration may run. */
-export interface MigrateOptions {
-  /**
-   * Refuse where outbox and inbox together have more rows than this, by the database's estimate: indexes of such
-   * tables take longer than a deploy may. @default 50 million
-   */
-  readonly maxRows?: number;
-  /** Only say which steps are pending. @default false */
-  readonly dryRun?: boolean;
-  /** How long to wait for another migration, and for a lock that a step needs. @default 60 */
-  readonly waitSeconds?: number;
-  /**
-   * Replace the seed's unique index (source, external_message_id) by ours, which knows consumers. Programs that insert
-   * with a conflict target on the seed's fail from then on. @default false
-   */
-  readonly replaceSeedIdentity?: boolean;
-}
-
-/** What a migration did. */
-export interface MigrationReport {
-  /** Steps applied by this run, e.g. `3 outbox ready`. */
-  readonly applied: readonly string[];
-  /** Steps that a dry run found to be missing. */
-  readonly pending: readonly string[];
-  /** The inbox has the seed's unique index: only the default consumer is accepted there. */
-  readonly seedIdentity: boolean;
-}
-
-const defaultMaxRows = 50_000_000;
 
 /** The seed's unique index, where the inbox has it; `$1` is the table. */
 const seedIdentitySql = `
@@ -62,15 +37,10 @@ export async function migrate(
   client.on('error', ignore);
   try {
     await client.query('SET statement_timeout = 0; SET lock_timeout = 0');
-    if (options.dryRun) {
-      const { steps, seedIdentity } = await pendingSteps(client, names, options);
-      return { applied: [], pending: steps.map(stepKey), seedIdentity };
-    }
-    await lock(client, names, options.waitSeconds ?? 60);
-    await createSchema(client, names);
-    return await run(client, names, options);
+    return await runMigration(migrationOver(client, names), options);
   } catch (error) {
-    throw sqlState(error) === '42501' ? await rightMissing(client, names, error) : error;
+    const denied = [error, (error as Error).cause].find((one) => sqlState(one) === '42501');
+    throw denied === undefined ? error : await rightMissing(client, names, denied);
   } finally {
     // Not back to the pool: the lock and the settings above go with the connection.
     client.release(true);
@@ -78,54 +48,42 @@ export async function migrate(
   }
 }
 
-async function run(client: pg.PoolClient, names: Names, options: MigrateOptions): Promise<MigrationReport> {
-  const { steps, endless, seedIdentity } = await pendingSteps(client, names, options);
-  for (const version of endless) await record(client, names, version, 'complete');
-  if (steps.length > 0) await refuseHuge(client, names, options.maxRows ?? defaultMaxRows);
-  const applied: string[] = [];
-  for (const [index, step] of steps.entries()) {
-    if (step.mode === 'transaction') await applyInTransaction(client, names, step, options.waitSeconds ?? 60);
-    else await applyInPieces(client, names, step);
-    applied.push(stepKey(step));
-    if (steps[index + 1]?.version !== step.version) await record(client, names, step.version, 'complete');
-  }
-  if (seedIdentity && options.replaceSeedIdentity) {
-    const { rows } = await client.query(seedIdentitySql, [names.inbox]);
-    for (const row of rows) await client.query(`DROP INDEX CONCURRENTLY IF EXISTS ${String(row['name'])}`);
-    return { applied: [...applied, 'drop seed identity'], pending: [], seedIdentity: false };
-  }
-  return { applied, pending: [], seedIdentity };
-}
+function migrationOver(client: pg.PoolClient, names: Names): Migration {
+  return {
+    plain: names.plain,
+    steps: migrationSteps(names),
+    schemaVersion,
+    lockHint: 'pg_locks, locktype advisory',
+    lock: (waitSeconds) => lock(client, names, waitSeconds),
+    prepare: () => createSchema(client, names),
 
-async function pendingSteps(
-  client: pg.PoolClient,
-  names: Names,
-  options: MigrateOptions,
-): Promise<{ steps: Step[]; endless: readonly number[]; seedIdentity: boolean }> {
-  const seed = await client.query(seedIdentitySql, [names.inbox]);
-  const seedIdentity = seed.rows.length > 0;
-  const done = await appliedSteps(client, names);
-  const steps = migrationSteps(names).filter(
-    (step) =>
-      !done.has(stepKey(step)) && !(step.unlessSeedIdentity && seedIdentity && !options.replaceSeedIdentity),
-  );
-  return { steps, endless: endless(done, steps), seedIdentity };
+    async seedIndexes() {
+      const { rows } = await client.query(seedIdentitySql, [names.inbox]);
+      return rows.map((row) => String(row['name']));
+    },
+
+    async dropSeedIndex(name) {
+      await client.query(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
+    },
+
+    recorded: () => appliedSteps(client, names),
+    rows: () => estimatedRows(client, names),
+    apply: (step) => apply(client, names, step),
+    waited: (error) => sqlState(error) === '55P03',
+    complete: (version) => record(client, names, version, 'complete'),
+  };
 }
 
 /** Waits by asking again: a waiting lock request would hold a snapshot, for which the other's index would wait. */
-async function lock(client: pg.PoolClient, names: Names, waitSeconds: number): Promise<void> {
+async function lock(client: pg.PoolClient, names: Names, waitSeconds: number): Promise<boolean> {
   const name = `relaybox migrate ${names.plain.schema}`;
   const until = performance.now() + waitSeconds * 1000;
   for (;;) {
     const { rows } = await client.query('SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS mine', [
       name,
     ]);
-    if (rows[0]?.mine === true) return;
-    if (performance.now() > until) {
-      throw new SchemaError(
-        `another migration of schema "${names.plain.schema}" has been running for ${waitSeconds} s: wait for it, or end its session (see pg_locks, locktype advisory)`,
-      );
-    }
+    if (rows[0]?.mine === true) return true;
+    if (performance.now() > until) return false;
     await sleep(100);
   }
 }
@@ -156,46 +114,23 @@ async function rightMissing(client: pg.PoolClient, names: Names, cause: unknown)
   );
 }
 
-async function applyInTransaction(
-  client: pg.PoolClient,
-  names: Names,
-  step: Step,
-  waitSeconds: number,
-): Promise<void> {
-  const until = performance.now() + waitSeconds * 1000;
-  for (;;) {
-    try {
-      // A short wait, since everybody who comes after a waiting ALTER TABLE waits too.
-      await client.query("BEGIN; SET LOCAL lock_timeout = '2s'");
-      for (const statement of step.statements) await apply(client, names, statement);
-      await record(client, names, step.version, step.name);
-      await client.query('COMMIT');
-      return;
-    } catch (error) {
-      await client.query('ROLLBACK');
-      if (sqlState(error) === '42501') throw error;
-      if (sqlState(error) !== '55P03') throw stepFailed(step, error);
-      if (performance.now() > until) {
-        throw new SchemaError(
-          `step "${stepKey(step)}" found no moment without a long transaction on its table in ${waitSeconds} s: run it again when that has ended`,
-          { cause: error },
-        );
-      }
-      await sleep(250);
-    }
+async function apply(client: pg.PoolClient, names: Names, step: Step): Promise<void> {
+  if (step.mode === 'autocommit') {
+    for (const statement of statementsOf(step)) await execute(client, names, statement);
+    return await record(client, names, step.version, step.name);
   }
-}
-
-async function applyInPieces(client: pg.PoolClient, names: Names, step: Step): Promise<void> {
   try {
-    for (const statement of step.statements) await apply(client, names, statement);
+    await client.query("BEGIN; SET LOCAL lock_timeout = '2s'");
+    for (const statement of statementsOf(step)) await execute(client, names, statement);
+    await record(client, names, step.version, step.name);
+    await client.query('COMMIT');
   } catch (error) {
-    throw sqlState(error) === '42501' ? error : stepFailed(step, error);
+    await client.query('ROLLBACK');
+    throw error;
   }
-  await record(client, names, step.version, step.name);
 }
 
-async function apply(client: pg.PoolClient, names: Names, statement: string): Promise<void> {
+async function execute(client: pg.PoolClient, names: Names, statement: string): Promise<void> {
   const relation = createdRelation(statement, names);
   if (relation !== undefined) {
     const { rows } = await client.query(
@@ -210,24 +145,12 @@ async function apply(client: pg.PoolClient, names: Names, statement: string): Pr
   await client.query(statement);
 }
 
-async function refuseHuge(client: pg.PoolClient, names: Names, maxRows: number): Promise<void> {
-  // A table that was never analysed has no estimate: its size, at half a kilobyte a row, stands in.
+/** A table that was never analysed has no estimate: its size, at half a kilobyte a row, stands in. */
+async function estimatedRows(client: pg.PoolClient, names: Names): Promise<number> {
   const { rows } = await client.query(
     `SELECT coalesce(sum(CASE WHEN reltuples < 0 THEN pg_relation_size(oid) / 512 ELSE reltuples END), 0)::float8 AS rows
      FROM pg_class WHERE oid IN (to_regclass($1)::oid, to_regclass($2)::oid)`,
     [names.outbox, names.inbox],
   );
-  const estimate = Number(rows[0]?.rows ?? 0);
-  if (estimate <= maxRows) return;
-  throw new SchemaError(
-    `outbox and inbox have about ${Math.round(estimate)} rows, and a deploy migrates at most ${maxRows}: run "relaybox migrate --max-rows ${Math.ceil(estimate * 1.2)}" by hand, at a quiet time, then deploy again`,
-  );
-}
-
-function stepFailed(step: Step, cause: unknown): SchemaError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new SchemaError(
-    `migration step "${stepKey(step)}" failed: ${reason}. It can be run again as it is once that is mended`,
-    { cause },
-  );
+  return Number(rows[0]?.rows ?? 0);
 }

@@ -1,5 +1,6 @@
-import { recordSql, stepKey, versionTableSql } from './migration-record.ts';
-import { migrationSteps, type Step } from './migration-steps.ts';
+import { type Step, stepKey } from '../migration/steps.ts';
+import { recordSql, versionTableSql } from './migration-record.ts';
+import { migrationSteps } from './migration-steps.ts';
 import type { Names } from './names.ts';
 
 /** The migrations as plain SQL, for a person to read or run with `psql`. */

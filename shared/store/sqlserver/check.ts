@@ -1,16 +1,18 @@
 import { SchemaError } from '../../message/errors.ts';
+import {
+  lookRefused,
+  migrationMissing,
+  type SchemaFound,
+  type SchemaReport,
+  schemaReport,
+} from '../schema-check.ts';
 import { sqlNumber } from './connection-errors.ts';
 import type { Database, DatabaseResult } from './database.ts';
 import { migrationFiles } from './migration-files.ts';
 import { type Names, quoted } from './names.ts';
 import { seedIdentity } from './sql/seed-identity.ts';
 
-/** What a database was found to be like. */
-export interface SchemaReport {
-  readonly version: number;
-  /** The inbox has the seed's unique index (source, external message id): only the default consumer is accepted there. */
-  readonly seedIdentity: boolean;
-}
+export type { SchemaReport } from '../schema-check.ts';
 
 /** A worker's part of the tables, each with the privileges it needs there. */
 export type Needs = Readonly<Partial<Record<keyof typeof relations, readonly Privilege[]>>>;
@@ -85,24 +87,14 @@ export async function checkSchema(
   names: Names,
   needed: Needs = needs.maintain,
 ): Promise<SchemaReport> {
-  const { facts, versions, lacking, identity } = await look(database, names, needed);
-  refuseLevel(Number(facts['level']), String(facts['database']));
-  const missing = migrationFiles.find((_, index) => !versions.has(index + 1));
-  if (missing !== undefined) throw new SchemaError(migrationMissing(names, missing));
-  if (lacking.length > 0) {
-    const login = quoted(String(facts['login']));
-    const [first = ''] = lacking;
-    const grants = lacking.map((grant) => `GRANT ${grant} TO ${login}`).join('; ');
-    throw new SchemaError(
-      `the login ${login} lacks ${lacking.length === 1 ? first : `${lacking.length} rights`}: run ${grants}`,
-    );
-  }
-  if (!identity && Number(facts['identity']) === 0) {
-    throw new SchemaError(
-      `the inbox has no unique index, so that duplicates would be handled twice: run CREATE UNIQUE INDEX ${names.placeholders['inbox_index_identity']} ON ${names.inbox} ([Identity])`,
-    );
-  }
-  return { version: migrationFiles.length, seedIdentity: identity };
+  const { level, databaseName, ...found } = await look(database, names, needed);
+  refuseLevel(level, databaseName);
+  const index = names.placeholders['inbox_index_identity'];
+  return schemaReport(found, {
+    plain: names.plain,
+    files: migrationFiles,
+    createIdentity: `CREATE UNIQUE INDEX ${index} ON ${names.inbox} ([Identity])`,
+  });
 }
 
 /** Throws where the database behaves as an older server, without OPENJSON. */
@@ -113,11 +105,9 @@ export function refuseLevel(level: number, database: string): void {
   );
 }
 
-interface Found {
-  readonly facts: Record<string, unknown>;
-  readonly versions: ReadonlySet<number>;
-  readonly lacking: readonly string[];
-  readonly identity: boolean;
+interface Found extends SchemaFound {
+  readonly level: number;
+  readonly databaseName: string;
 }
 
 async function look(database: Database, names: Names, needed: Needs): Promise<Found> {
@@ -135,22 +125,20 @@ async function look(database: Database, names: Names, needed: Needs): Promise<Fo
   } catch (error) {
     const number = sqlNumber(error);
     // Invalid object name.
-    if (number === 208) throw new SchemaError(migrationMissing(names, migrationFiles[0]), { cause: error });
+    if (number === 208) throw migrationMissing(names.plain, migrationFiles[0], { cause: error });
     // No permission on the object.
-    if (number === 229) {
-      throw new SchemaError(
-        `the login may not look at the schema's version (${(error as Error).message}): run GRANT SELECT ON OBJECT::${names.version} TO <login>`,
-        { cause: error },
-      );
-    }
+    if (number === 229) throw lookRefused(error, [`SELECT ON OBJECT::${names.version}`]);
     throw error;
   }
-  const [facts = [], versions = [], lacking = [], identity = []] = answer.sets;
+  const [[facts = {}] = [], versions = [], lacking = [], seedIndexes = []] = answer.sets;
   return {
-    facts: facts[0] ?? {},
-    versions: new Set(versions.map((row) => Number(row['version']))),
+    level: Number(facts['level']),
+    databaseName: String(facts['database']),
+    versions: versions.map((row) => Number(row['version'])),
     lacking: lacking.map((row) => String(row['grant'])),
-    identity: identity.length > 0,
+    login: quoted(String(facts['login'])),
+    seedIdentity: seedIndexes.length > 0,
+    identity: Number(facts['identity']) > 0,
   };
 }
 
@@ -170,9 +158,4 @@ SELECT w.[p] + N' ON OBJECT::' + w.[r] AS [grant]
 FROM OPENJSON(@p4) WITH ([p] NVARCHAR(20) '$.p', [r] NVARCHAR(600) '$.r') AS w
 WHERE HAS_PERMS_BY_NAME(w.[r], 'OBJECT', w.[p]) = 0;
 ${seedIdentity};`;
-}
-
-function migrationMissing(names: Names, file: string): string {
-  const { schema, outboxTable, inboxTable } = names.plain;
-  return `schema "${schema}" (${outboxTable}, ${inboxTable}) lacks migration ${file}: run "relaybox migrate", or deploy, which runs it`;
 }

@@ -1,5 +1,6 @@
+import { type Step, stepKey } from '../migration/steps.ts';
 import { foundationSql, recordSql } from './migration-record.ts';
-import { migrationSteps, type Step, stepKey } from './migration-steps.ts';
+import { migrationSteps } from './migration-steps.ts';
 import type { Names } from './names.ts';
 
 /**

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../../shared/message/errors.ts';
+import { stepKey } from '../../../shared/store/migration/steps.ts';
 import { migrationFiles } from '../../../shared/store/sqlserver/migration-files.ts';
 import { migrationSql } from '../../../shared/store/sqlserver/migration-sql.ts';
-import { migrationSteps, stepKey } from '../../../shared/store/sqlserver/migration-steps.ts';
+import { migrationSteps } from '../../../shared/store/sqlserver/migration-steps.ts';
 import { indexName, sqlServerNames } from '../../../shared/store/sqlserver/names.ts';
 import { bare, names } from './statements.ts';
 
