@@ -1,3 +1,4 @@
+import { ConfigurationError } from '../message/errors.ts';
 import type { EnvironmentReader } from './environment.ts';
 
 /** How to reach the database: a URL on a laptop, host and secret on AWS. */
@@ -86,4 +87,17 @@ function readHost(reader: EnvironmentReader): DatabaseHost | undefined {
   if (host === undefined || database === undefined) return undefined;
   const credentials = secretArn === undefined ? ({ iam: true } as const) : { secretArn };
   return { engine, host, port, database, user, credentials, proxy, tls, connectSeconds };
+}
+
+/** The settings as an engine's connections take them. Throws `ConfigurationError` where they are another engine's. */
+export function connectionSettings(
+  database: DatabaseSettings,
+  builtFor: DatabaseHost['engine'],
+): DatabaseUrl | Omit<DatabaseHost, 'engine'> {
+  if ('url' in database) return database;
+  const { engine, ...host } = database;
+  if (engine === builtFor) return host;
+  throw new ConfigurationError(
+    `RELAYBOX_DATABASE.engine is ${engine}, but this function was built for ${builtFor}`,
+  );
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../shared/message/errors.ts';
-import { isLoopback, resolveSettings } from '../../shared/store/postgres/connection-settings.ts';
+import { isLoopback } from '../../shared/store/connection-url.ts';
+import { resolveSettings } from '../../shared/store/postgres/connection-settings.ts';
 
 test('a URL says it all, escapes included', () => {
   expect(resolveSettings({ url: 'postgres://us%40er:p%3Aw%25@db.example:6432/my%20db' })).toEqual({

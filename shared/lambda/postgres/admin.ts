@@ -5,13 +5,13 @@ import { postgresNames } from '../../store/postgres/names.ts';
 import { postgresOperations } from '../../store/postgres/operations.ts';
 import { postgresOutboxStore } from '../../store/postgres/outbox-store.ts';
 import type { AdminEngine } from '../admin.ts';
-import { connectionSettings } from './engine.ts';
+import { connectionSettings } from '../config-database.ts';
 
 /** PostgreSQL as `maintain` and `migrate` see it. */
 export const postgresAdmin: AdminEngine = {
   name: 'postgres-admin',
   connect(settings, pool) {
-    const database = connect(connectionSettings(settings.database), pool);
+    const database = connect(connectionSettings(settings.database, 'postgres'), pool);
     const names = postgresNames(settings.tables);
     return {
       ...postgresOperations({

@@ -5,13 +5,13 @@ import { sqlServerNames } from '../../store/sqlserver/names.ts';
 import { sqlServerOperations } from '../../store/sqlserver/operations.ts';
 import { sqlServerOutboxStore } from '../../store/sqlserver/outbox-store.ts';
 import type { AdminEngine } from '../admin.ts';
-import { connectionSettings } from './engine.ts';
+import { connectionSettings } from '../config-database.ts';
 
 /** SQL Server as `maintain` and `migrate` see it. */
 export const sqlServerAdmin: AdminEngine = {
   name: 'sqlserver-admin',
   connect(settings, pool) {
-    const database = connect(connectionSettings(settings.database), pool);
+    const database = connect(connectionSettings(settings.database, 'sqlserver'), pool);
     const names = sqlServerNames(settings.tables);
     return {
       ...sqlServerOperations({

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { ConfigurationError } from '../../message/errors.ts';
+import { derivedName } from '../derived-name.ts';
 
 /** Where Relaybox's tables are. The two big ones may be another program's. */
 export interface PostgresTables {
@@ -130,14 +130,8 @@ function indexes(prefix: string, table: string, kinds: readonly string[]): Recor
   return Object.fromEntries(kinds.map((kind) => [`${prefix}_${kind}`, quoted(indexName(table, kind))]));
 }
 
-/** PostgreSQL cuts a long name in silence, and two cut ones may be the same; a digest of the whole keeps them apart. */
 function derived(prefix: string, table: string, suffix: string): string {
-  const whole = `${prefix}${table}${suffix}`;
-  if (Buffer.byteLength(whole) <= MAX_BYTES) return whole;
-  const tail = `_${createHash('sha256').update(whole).digest('hex').slice(0, 8)}${suffix}`;
-  let head = `${prefix}${table}`;
-  while (Buffer.byteLength(head + tail) > MAX_BYTES) head = [...head].slice(0, -1).join('');
-  return head + tail;
+  return derivedName(prefix, table, suffix, { most: MAX_BYTES, size: Buffer.byteLength });
 }
 
 function checked(option: string, name: string): string {

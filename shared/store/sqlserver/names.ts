@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { ConfigurationError } from '../../message/errors.ts';
+import { derivedName } from '../derived-name.ts';
 
 /** Where Relaybox's tables are. The two big ones may be another program's. */
 export interface SqlServerTables {
@@ -230,14 +230,8 @@ function indexes(prefix: string, table: string, kinds: readonly string[]): Recor
   );
 }
 
-/** A long name gets a digest of the whole, so that two cut ones stay apart. */
 function derived(prefix: string, table: string, suffix: string): string {
-  const whole = `${prefix}${table}${suffix}`;
-  if (whole.length <= MAX_LENGTH) return whole;
-  const tail = `_${createHash('sha256').update(whole).digest('hex').slice(0, 8)}${suffix}`;
-  let head = `${prefix}${table}`;
-  while ((head + tail).length > MAX_LENGTH) head = [...head].slice(0, -1).join('');
-  return head + tail;
+  return derivedName(prefix, table, suffix, { most: MAX_LENGTH, size: (name) => name.length });
 }
 
 function checked(option: string, name: string): string {

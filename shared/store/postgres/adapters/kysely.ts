@@ -1,25 +1,7 @@
-import { ConfigurationError } from '../../../message/errors.ts';
+import { type KyselyTransaction, kyselyExecutor } from '../../adapters/kysely.ts';
 import type { SqlExecutor } from '../../executor.ts';
 
-/** What is used of a Kysely transaction. */
-export interface KyselyTransaction {
-  readonly isTransaction: boolean;
-  executeQuery(query: RawQuery): Promise<{ readonly rows: unknown[] }>;
-}
-
-/** The part of Kysely's `CompiledQuery` that a raw statement has. */
-interface RawQuery {
-  readonly sql: string;
-  readonly parameters: readonly unknown[];
-  readonly query: {
-    readonly kind: 'RawNode';
-    readonly sqlFragments: readonly string[];
-    readonly parameters: readonly never[];
-  };
-  readonly queryId: { readonly queryId: string };
-}
-
-let queries = 0;
+export type { KyselyTransaction } from '../../adapters/kysely.ts';
 
 /**
  * A Kysely transaction as an executor.
@@ -31,17 +13,5 @@ let queries = 0;
  * });
  */
 export function fromKysely(trx: KyselyTransaction): SqlExecutor {
-  if (!trx.isTransaction)
-    throw new ConfigurationError('fromKysely takes the trx of db.transaction(), not db');
-  return {
-    async query(text, values) {
-      const { rows } = await trx.executeQuery({
-        sql: text,
-        parameters: values,
-        query: { kind: 'RawNode', sqlFragments: [text], parameters: [] },
-        queryId: { queryId: `relaybox-${++queries}` },
-      });
-      return { rows: rows as Record<string, unknown>[] };
-    },
-  };
+  return kyselyExecutor(trx);
 }

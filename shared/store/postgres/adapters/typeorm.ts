@@ -1,14 +1,7 @@
-import { ConfigurationError } from '../../../message/errors.ts';
+import { refuseNoTransaction, type TypeOrmTransaction } from '../../adapters/typeorm.ts';
 import type { SqlExecutor } from '../../executor.ts';
 
-/** What is used of a TypeORM `EntityManager` or `QueryRunner`. */
-export interface TypeOrmTransaction {
-  query(text: string, values?: unknown[]): Promise<unknown>;
-  /** On a `QueryRunner`. */
-  readonly isTransactionActive?: boolean;
-  /** On an `EntityManager`; one that belongs to a transaction has it. */
-  readonly queryRunner?: { readonly isTransactionActive: boolean };
-}
+export type { TypeOrmTransaction } from '../../adapters/typeorm.ts';
 
 /**
  * A TypeORM transaction (PostgreSQL) as an executor: the manager that `dataSource.transaction` hands out, or a query
@@ -21,11 +14,7 @@ export interface TypeOrmTransaction {
  * });
  */
 export function fromTypeOrm(transaction: TypeOrmTransaction): SqlExecutor {
-  if (!(transaction.isTransactionActive ?? transaction.queryRunner?.isTransactionActive)) {
-    throw new ConfigurationError(
-      'fromTypeOrm takes the manager of dataSource.transaction(…), or a query runner with a transaction',
-    );
-  }
+  refuseNoTransaction(transaction);
   return {
     async query(text, values) {
       const answer = await transaction.query(text, values);

@@ -1,12 +1,8 @@
-import { ConfigurationError } from '../../../message/errors.ts';
+import { type KnexTransaction, knexRunner } from '../../adapters/knex.ts';
 import type { SqlExecutor } from '../../executor.ts';
-import { positional } from './placeholders.ts';
+import { pieces } from './placeholders.ts';
 
-/** What is used of a Knex transaction. */
-export interface KnexTransaction {
-  readonly isTransaction?: boolean;
-  raw(text: string, bindings: readonly unknown[]): PromiseLike<unknown>;
-}
+export type { KnexTransaction } from '../../adapters/knex.ts';
 
 /**
  * A Knex transaction (client `mssql`) as an executor.
@@ -18,12 +14,8 @@ export interface KnexTransaction {
  * });
  */
 export function fromKnex(trx: KnexTransaction): SqlExecutor {
-  if (!trx.isTransaction)
-    throw new ConfigurationError('fromKnex takes the trx of knex.transaction(), not knex');
+  const run = knexRunner(trx, pieces);
   return {
-    async query(text, values) {
-      const { sql, bindings } = positional(text, values);
-      return { rows: ((await trx.raw(sql, bindings)) ?? []) as Record<string, unknown>[] };
-    },
+    query: async (text, values) => ({ rows: ((await run(text, values)) ?? []) as Record<string, unknown>[] }),
   };
 }
