@@ -21,6 +21,9 @@ function onlySqs(network: DeploymentFacts['network']): DeploymentFacts {
   });
 }
 
+/** A fact as a title shows it. */
+const said = (fact: unknown): string => (fact === undefined ? 'unknown' : String(fact));
+
 function egress(network: Partial<Vpc>) {
   return findingOf(onlySqs({ ...vpc, ...network }), 'egress', 'App/Vpc');
 }
@@ -183,7 +186,7 @@ describe('no key stands between a bus and its events', () => {
     expect(answer(bus(undefined))).toBe('unknown');
   });
 
-  test.each([
+  const queues = [
     ['kms-managed', undefined, true, 'fail'],
     ['kms-managed', undefined, undefined, 'warning'],
     ['kms-managed', undefined, false, 'pass'],
@@ -194,9 +197,12 @@ describe('no key stands between a bus and its events', () => {
     ['sqs', undefined, true, 'pass'],
     [undefined, undefined, true, 'unknown'],
     [undefined, undefined, false, 'pass'],
-  ] as const)(
-    'an inbox queue with %s, key allows %s, fed by a rule %s: %s',
-    (encryption, keyAllowsEvents, fedByEventBridge, answer) => {
+  ] as const;
+  const titleOf = ([encryption, key, rule, answer]: (typeof queues)[number]): string =>
+    `an inbox queue with encryption ${said(encryption)}, key allows events ${said(key)}, fed by a rule ${said(rule)}: ${answer}`;
+  test.each(queues.map((facts) => [titleOf(facts), facts] as const))(
+    '%s',
+    (_, [encryption, keyAllowsEvents, fedByEventBridge, answer]) => {
       const facts = healthy({
         inboxes: [inbox({ queue: queue({ encryption, keyAllowsEvents, fedByEventBridge }) })],
       });
@@ -217,14 +223,20 @@ describe('keys go where order is kept, or it is said', () => {
     `);
   });
 
-  test.each([
+  const destinations = [
     ['eventbridge', true, 'warning'],
     ['eventbridge', undefined, 'unknown'],
     ['sqs', undefined, 'unknown'],
     ['sqs', false, 'pass'],
     ['sqs-fifo', true, 'pass'],
     [undefined, true, 'unknown'],
-  ] as const)('%s with keyed %s: %s', (transport, keyed, answer) => {
-    expect(findingOf(to(transport, keyed), 'order', 'destination d').answer).toBe(answer);
-  });
+  ] as const;
+  const title = ([transport, keyed, answer]: (typeof destinations)[number]): string =>
+    `transport ${said(transport)}, keyed ${said(keyed)}: ${answer}`;
+  test.each(destinations.map((facts) => [title(facts), facts] as const))(
+    '%s',
+    (_, [transport, keyed, answer]) => {
+      expect(findingOf(to(transport, keyed), 'order', 'destination d').answer).toBe(answer);
+    },
+  );
 });

@@ -12,7 +12,7 @@ import { sqsConsumerFor } from '../../shared/lambda/sqs-consumer.ts';
 import { Rejected, RetryAfter } from '../../shared/message/errors.ts';
 import { engine } from '../support/engine/engine.ts';
 import { lambdaEngine } from '../support/engine/lambda.ts';
-import type { TestTx } from '../support/engine/test-engine.ts';
+import type { Sql, TestTx } from '../support/engine/test-engine.ts';
 
 const inboxHandler = inboxHandlerFor(lambdaEngine);
 const sqsConsumer = sqsConsumerFor(lambdaEngine);
@@ -173,16 +173,28 @@ describe('inboxHandler', () => {
   });
 
   const own = "INSERT INTO effects (id) VALUES ('own')";
-  it.each([
-    { postgres: `${own}; COMMIT`, sqlserver: `${own}; COMMIT` },
-    { postgres: `${own}; COMMIT; BEGIN`, sqlserver: `${own}; COMMIT; BEGIN TRANSACTION` },
-    { postgres: `${own}; COMMIT AND CHAIN`, sqlserver: `${own}; COMMIT WORK; BEGIN TRAN` },
-    {
-      postgres: `${own}; COMMIT; BEGIN; SELECT 1/0`,
-      sqlserver: `${own}; COMMIT; BEGIN TRANSACTION; SELECT 1/0 AS n`,
-    },
-    { postgres: `${own}; COMMIT; SELECT no_such()`, sqlserver: `${own}; COMMIT; SELECT 1 FROM dbo.NoSuch` },
-  ])('a handler that ends its transaction by %j goes no further, and is not tried again', async (text) => {
+  it.each<[string, Sql]>([
+    ['a COMMIT', { postgres: `${own}; COMMIT`, sqlserver: `${own}; COMMIT` }],
+    [
+      'a COMMIT and a BEGIN',
+      { postgres: `${own}; COMMIT; BEGIN`, sqlserver: `${own}; COMMIT; BEGIN TRANSACTION` },
+    ],
+    [
+      'a COMMIT that begins the next',
+      { postgres: `${own}; COMMIT AND CHAIN`, sqlserver: `${own}; COMMIT WORK; BEGIN TRAN` },
+    ],
+    [
+      'a COMMIT, a BEGIN and an error',
+      {
+        postgres: `${own}; COMMIT; BEGIN; SELECT 1/0`,
+        sqlserver: `${own}; COMMIT; BEGIN TRANSACTION; SELECT 1/0 AS n`,
+      },
+    ],
+    [
+      'a COMMIT and an error',
+      { postgres: `${own}; COMMIT; SELECT no_such()`, sqlserver: `${own}; COMMIT; SELECT 1 FROM dbo.NoSuch` },
+    ],
+  ])('a handler that ends its transaction by %s goes no further, and is not tried again', async (_, text) => {
     await store(record('a'), record('b'));
     const seen: unknown[] = [];
     const handler = inboxHandler(

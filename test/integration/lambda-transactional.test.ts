@@ -152,13 +152,13 @@ describe('atomic: a handler behind transactional()', () => {
     expect(await orders()).toEqual([]);
   });
 
-  it.each<Sql>([
-    { postgres: 'COMMIT', sqlserver: 'COMMIT' },
-    { postgres: ' /* c */ begin', sqlserver: ' /* c */ begin tran' },
-    { postgres: 'rollback', sqlserver: 'rollback' },
-    { postgres: '-- x\nEND;', sqlserver: '-- x\nCOMMIT WORK;' },
-    { postgres: 'start transaction', sqlserver: 'BEGIN TRANSACTION' },
-  ])('can not end the transaction by %j', async (text) => {
+  it.each<[string, Sql]>([
+    ['COMMIT', { postgres: 'COMMIT', sqlserver: 'COMMIT' }],
+    ['a begin behind a comment', { postgres: ' /* c */ begin', sqlserver: ' /* c */ begin tran' }],
+    ['rollback', { postgres: 'rollback', sqlserver: 'rollback' }],
+    ['another word for COMMIT', { postgres: '-- x\nEND;', sqlserver: '-- x\nCOMMIT WORK;' }],
+    ['another word for BEGIN', { postgres: 'start transaction', sqlserver: 'BEGIN TRANSACTION' }],
+  ])('can not end the transaction by %s', async (_, text) => {
     const handler = middy()
       .use(ours())
       .handler(async (_event, { relaybox: { tx } }) => {
@@ -186,10 +186,13 @@ describe('atomic: a handler behind transactional()', () => {
 
 describe('a text of several commands that ends the transaction', () => {
   const own = "INSERT INTO effects (id) VALUES ('own')";
-  it.each<Sql>([
-    { postgres: `${own}; COMMIT`, sqlserver: `${own}; COMMIT` },
-    { postgres: `${own}; COMMIT AND CHAIN`, sqlserver: `${own}; COMMIT; BEGIN TRANSACTION` },
-  ])('%j makes the invocation fail, even where its error is swallowed', async (text) => {
+  it.each<[string, Sql]>([
+    ['by COMMIT', { postgres: `${own}; COMMIT`, sqlserver: `${own}; COMMIT` }],
+    [
+      'and begins the next',
+      { postgres: `${own}; COMMIT AND CHAIN`, sqlserver: `${own}; COMMIT; BEGIN TRANSACTION` },
+    ],
+  ])('%s makes the invocation fail, even where its error is swallowed', async (_, text) => {
     const refusing = middy()
       .use(ours())
       .handler(async (_event, { relaybox: { tx } }) => {

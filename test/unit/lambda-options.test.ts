@@ -7,6 +7,7 @@ import {
   transactional,
 } from '../../shared/lambda/postgres/index.ts';
 import { ConfigurationError } from '../../shared/message/errors.ts';
+import { titled } from '../support/titled.ts';
 
 // As JavaScript gives them: no compiler has looked.
 const makers: Record<string, (options: Record<string, unknown>) => unknown> = {
@@ -18,7 +19,7 @@ const makers: Record<string, (options: Record<string, unknown>) => unknown> = {
 };
 
 describe('options that can not work are refused when the function is made, by name and with what they are', () => {
-  test.each([
+  const wrong: [string, Record<string, unknown>, string][] = [
     ['inboxHandler', { parallelism: 0 }, 'parallelism must be a whole number from 1 to 100, but is 0'],
     ['inboxHandler', { parallelism: Number.NaN }, 'parallelism must be a whole number .* is NaN'],
     ['inboxHandler', { parallelism: '4' }, 'parallelism must be .* is "4"'],
@@ -60,7 +61,9 @@ describe('options that can not work are refused when the function is made, by na
     ['createRelay', { relay: { buckets: 65 } }, 'buckets must be a whole number from 1 to 64, but is 65'],
     ['createRelay', { relay: { breaker: { factor: 0 } } }, 'relay.breaker .*factor must be .* is 0'],
     ['createIngest', { maxRetries: -1 }, 'maxRetries must be .* is -1'],
-  ])('%s: %j', (name, options, message) => {
+  ];
+  const cases = wrong.map(([name, options, message]) => [name, titled(options), options, message] as const);
+  test.each(cases)('%s: %s', (name, _, options, message) => {
     const make = () => makers[name]?.(options);
     expect(make).toThrow(ConfigurationError);
     expect(make).toThrow(new RegExp(`${name}.* .*${message}`));

@@ -7,14 +7,18 @@ const sqs = (...bodies: string[]) => ({
 
 describe("a worker's event", () => {
   it.each([
-    [{ source: 'aws.scheduler' }, { wakeHops: 0, sweep: true }],
-    [undefined, { wakeHops: 0, sweep: true }],
-    [{ Records: [] }, { wakeHops: 0, sweep: true }],
-    [sqs('{"wakeHops":3}'), { wakeHops: 3, sweep: false }],
-    [sqs('{"wakeHops":3}', '{"wakeHops":0}'), { wakeHops: 0, sweep: false }],
-    [sqs('x'), { wakeHops: 0, sweep: false }],
-    [sqs('{"wakeHops":-1}'), { wakeHops: 0, sweep: false }],
-  ])('%j is read as %j', (event, trigger) => {
+    ['of the schedule is a sweep', { source: 'aws.scheduler' }, { wakeHops: 0, sweep: true }],
+    ['that is none is a sweep', undefined, { wakeHops: 0, sweep: true }],
+    ['without records is a sweep', { Records: [] }, { wakeHops: 0, sweep: true }],
+    ['from the queue is a wake, with its hops', sqs('{"wakeHops":3}'), { wakeHops: 3, sweep: false }],
+    [
+      'of two wakes has the fewer hops',
+      sqs('{"wakeHops":3}', '{"wakeHops":0}'),
+      { wakeHops: 0, sweep: false },
+    ],
+    ['of somebody else’s text is a wake', sqs('x'), { wakeHops: 0, sweep: false }],
+    ['with hops below zero is a wake without', sqs('{"wakeHops":-1}'), { wakeHops: 0, sweep: false }],
+  ])('%s', (_, event, trigger) => {
     expect(readTrigger(event)).toEqual(trigger);
   });
 });

@@ -12,6 +12,7 @@ import {
 } from '../../shared/message/limits.ts';
 import type { NewMessage, OutboxRow, OutgoingMessage } from '../../shared/message/message.ts';
 import { toOutboxRow } from '../../shared/message/validate.ts';
+import { titled } from '../support/titled.ts';
 
 const minimal: NewMessage = { destination: 'orders', messageType: 'order.placed', payload: { a: 1 } };
 
@@ -40,7 +41,7 @@ test('a minimal message becomes a row with an id and unlimited retries', () => {
 });
 
 describe('no hostage: refused at add, with field, limit and value', () => {
-  test.each<[field: string, fault: Record<string, unknown>, actual: RegExp]>([
+  const faults: [field: string, fault: Record<string, unknown>, actual: RegExp][] = [
     ['id', { id: 'order-1' }, /"order-1"/],
     ['id', { id: 42 }, /number/],
     ['destination', { destination: '' }, /""/],
@@ -80,7 +81,9 @@ describe('no hostage: refused at add, with field, limit and value', () => {
     ['maxRetries', { maxRetries: -1 }, /-1/],
     ['maxRetries', { maxRetries: 1.5 }, /1\.5/],
     ['maxRetries', { maxRetries: 2 ** 31 }, /2147483648/],
-  ])('%s in %o', (field, fault, actual) => {
+  ];
+  const cases = faults.map(([field, fault, actual]) => [titled(fault), field, fault, actual] as const);
+  test.each(cases)('%s', (_, field, fault, actual) => {
     const error = refusal({ ...minimal, ...fault });
     expect(error.field).toBe(field);
     expect(error.actual).toMatch(actual);
@@ -95,7 +98,7 @@ describe('no hostage: refused at add, with field, limit and value', () => {
   });
 });
 
-test.each<Partial<NewMessage>>([
+const fine: Partial<NewMessage>[] = [
   { id: '0190F8A2-0000-7000-8000-00000000000A' },
   { destination: 'A-z.0_9' },
   { destination: 'a'.repeat(300) },
@@ -106,7 +109,8 @@ test.each<Partial<NewMessage>>([
   { delaySeconds: 0.5 },
   { maxRetries: 0 },
   { payload: null },
-])('accepted: %o', (part) => {
+];
+test.each(fine.map((part) => [titled(part), part] as const))('accepted: %s', (_, part) => {
   expect(() => toOutboxRow({ ...minimal, ...part }, undefined)).not.toThrow();
 });
 

@@ -2,11 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { decodeCursor, encodeCursor } from '../../shared/operations/cursor.ts';
 import { RequestRefused } from '../../shared/operations/errors.ts';
 import { parseRequest } from '../../shared/operations/parse.ts';
+import { titled } from '../support/titled.ts';
 
 const id = '0194b6d0-0000-7000-8000-000000000001';
 
 describe('a request that is not as it must be', () => {
-  it.each([
+  const wrong: [unknown, RegExp][] = [
     [undefined, /one of status, failed, show, requeue, discard, pause, resume, purge, doctor, health/],
     [[], /must be an object/],
     [{ command: 'drop' }, /unknown command "drop"; it must be one of status, failed/],
@@ -30,7 +31,9 @@ describe('a request that is not as it must be', () => {
     [{ command: 'show' }, /id must be given, or else source and externalMessageId/],
     [{ command: 'purge', from: 'leases' }, /from must be one of outbox, inbox, receipts/],
     [{ command: 'purge', from: 'outbox', olderThanDays: -1 }, /olderThanDays must be a whole number/],
-  ])('%j is refused, saying why', (request, message) => {
+  ];
+  const cases = wrong.map(([request, message]) => [titled(request), request, message] as const);
+  it.each(cases)('%s is refused, saying why', (_, request, message) => {
     expect(() => parseRequest(request)).toThrow(RequestRefused);
     expect(() => parseRequest(request)).toThrow(message);
   });

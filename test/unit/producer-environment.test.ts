@@ -43,12 +43,12 @@ describe('RELAYBOX_DESTINATION_LIMITS, which grantProduce sets, decides what add
   });
 
   test.each([
-    'no JSON',
-    '7',
-    '{"orders":"sqs"}',
-    '{"orders":{"type":"kafka"}}',
-    '{"orders":{"type":"sqs","maxBytes":0}}',
-  ])('%s is refused, and the variable is named', (limits) => {
+    ['no JSON', 'no JSON'],
+    ['a number', '7'],
+    ['a destination that is a text', '{"orders":"sqs"}'],
+    ['an unknown transport', '{"orders":{"type":"kafka"}}'],
+    ['a limit of nothing', '{"orders":{"type":"sqs","maxBytes":0}}'],
+  ])('%s is refused, and the variable is named', (_, limits) => {
     expect(() => under(limits)).toThrow(ConfigurationError);
     expect(() => under(limits)).toThrow(/RELAYBOX_DESTINATION_LIMITS/);
   });

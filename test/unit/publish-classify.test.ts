@@ -59,7 +59,7 @@ describe("an answer that may be the message's doing is unavailable, but others a
     undefined,
   ];
   for (const given of cases) {
-    test(String(given), () => {
+    test(given === undefined ? 'nothing thrown' : String(given), () => {
       const failure = classifyError(given, 'queue');
       expect(failure.kind).toBe('unavailable');
       expect(failure.laneWide).toBe(undefined);
@@ -86,8 +86,11 @@ describe('a broker that refuses a call is there: a message is at fault', () => {
   });
 });
 
+const faultOf = (sender: boolean | undefined): string =>
+  sender === undefined ? 'fault not said' : sender ? 'the sender’s fault' : 'the broker’s fault';
+
 describe('an entry that failed while the call went through', () => {
-  test.each([
+  const entries = [
     ['InvalidMessageContents', true, 'rejected'],
     ['InvalidParameterValue', true, 'rejected'],
     ['MalformedDetail', undefined, 'rejected'],
@@ -103,13 +106,15 @@ describe('an entry that failed while the call went through', () => {
     ['KmsThrottled', true, 'unavailable'],
     ['AccessDeniedException', undefined, 'unavailable'],
     ['NotAuthorizedForSourceException', undefined, 'unavailable'],
-  ] as const)('%s with sender fault %s is %s', (code, senderFault, kind) => {
+  ] as const;
+  const cases = entries.map((entry) => [entry[0] ?? 'no code', faultOf(entry[1]), entry[2], entry] as const);
+  test.each(cases)('%s, %s: %s', (_, __, kind, [code, senderFault]) => {
     expect(classifyEntry(code, 'why', senderFault, 'queue').kind).toBe(kind);
   });
 });
 
 describe("an entry that failed by the broker's own fault is unavailable, and others are tried", () => {
-  test.each([
+  const entries = [
     ['InternalError', false],
     ['InternalError', undefined],
     ['InternalFailure', undefined],
@@ -117,7 +122,9 @@ describe("an entry that failed by the broker's own fault is unavailable, and oth
     ['ServiceUnavailable', false],
     ['com.amazonaws.sqs#InternalError', false],
     ['SomethingNew', false],
-  ] as const)('%s with sender fault %s', (code, senderFault) => {
+  ] as const;
+  const cases = entries.map((entry) => [entry[0], faultOf(entry[1]), entry] as const);
+  test.each(cases)('%s, %s', (_, __, [code, senderFault]) => {
     const failure = classifyEntry(code, 'why', senderFault, 'queue');
     expect(failure.kind).toBe('unavailable');
     expect(failure.laneWide).toBe(undefined);

@@ -42,28 +42,34 @@ describe('the trace of an invocation, by the id that Lambda has for X-Ray', () =
 
 describe('the trace of an HTTP event', () => {
   test.each([
-    { headers: { traceparent } },
-    { headers: { TraceParent: ` ${traceparent} `, Host: 'x' } },
-    { headers: null, multiValueHeaders: { Traceparent: [traceparent] } },
-    { headers: { traceparent: `${traceparent.replace('00', 'cc')}-what-will-be` } },
-  ])('%j has one', (event) => {
+    ['a header', { headers: { traceparent } }],
+    ['a header in any case, with blanks', { headers: { TraceParent: ` ${traceparent} `, Host: 'x' } }],
+    ['one value of many', { headers: null, multiValueHeaders: { Traceparent: [traceparent] } }],
+    ['a version to come', { headers: { traceparent: `${traceparent.replace('00', 'cc')}-what-will-be` } }],
+  ])('is taken from %s', (_, event) => {
     expect(eventTraceparent(event)).toBe(traceparent);
   });
 
   test.each([
-    undefined,
-    'text',
-    {},
-    { headers: {} },
-    { headers: { traceparent: 7 } },
-    { headers: { traceparent: `${traceparent}, ${traceparent}` } },
-    { headers: { traceparent: `${traceparent}-more` } },
-    { headers: { traceparent: traceparent.toUpperCase() } },
-    { headers: { traceparent: traceparent.replace('00', 'ff') } },
-    { headers: { traceparent: traceparent.replace('4bf92f3577b34da6a3ce929d0e0e4736', '0'.repeat(32)) } },
-    { headers: { traceparent: traceparent.replace('00f067aa0ba902b7', '0'.repeat(16)) } },
-    { Records: [{ headers: { traceparent } }] },
-  ])('%j has none', (event) => {
+    ['no event', undefined],
+    ['a text', 'text'],
+    ['an event without headers', {}],
+    ['headers without one', { headers: {} }],
+    ['a number', { headers: { traceparent: 7 } }],
+    ['two in one', { headers: { traceparent: `${traceparent}, ${traceparent}` } }],
+    ['this version with more behind it', { headers: { traceparent: `${traceparent}-more` } }],
+    ['upper case', { headers: { traceparent: traceparent.toUpperCase() } }],
+    ['the version that there can’t be', { headers: { traceparent: traceparent.replace('00', 'ff') } }],
+    [
+      'a trace of zeros',
+      { headers: { traceparent: traceparent.replace('4bf92f3577b34da6a3ce929d0e0e4736', '0'.repeat(32)) } },
+    ],
+    [
+      'a parent of zeros',
+      { headers: { traceparent: traceparent.replace('00f067aa0ba902b7', '0'.repeat(16)) } },
+    ],
+    ['another kind of event', { Records: [{ headers: { traceparent } }] }],
+  ])('is not taken from %s', (_, event) => {
     expect(eventTraceparent(event)).toBeUndefined();
   });
 });
