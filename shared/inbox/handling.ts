@@ -103,6 +103,8 @@ class Run<Payload, Tx, Outbox> {
   readonly #nextTypes: NextTypes;
   /** All the time there is for one message; a new invocation would have no more. */
   readonly #fullMs: number;
+  /** Of the claim whose messages are in hand. */
+  #lease = Deadline.in(0);
   #claimed = 0;
   #handled = 0;
   #lost = 0;
@@ -118,7 +120,8 @@ class Run<Payload, Tx, Outbox> {
     this.#fullMs = Math.min(deadline.remainingMs(), leaseMs) - marginMs;
     this.#nextTypes = new NextTypes(messageType, telemetry, wake);
     const onNextTypes = (types: readonly string[]): void => this.#nextTypes.add(types);
-    this.#settler = new Settler({ ...this.#options, onNextTypes });
+    const leftMs = (): number => Math.min(deadline.remainingMs() - marginMs, this.#lease.remainingMs());
+    this.#settler = new Settler({ ...this.#options, leftMs, onNextTypes });
   }
 
   async toTheEnd(): Promise<HandlingReport> {
@@ -154,6 +157,7 @@ class Run<Payload, Tx, Outbox> {
     const began = performance.now();
     // Taken before the claim, since the lease runs from some moment after this one.
     const lease = Deadline.in(leaseMs - marginMs);
+    this.#lease = lease;
     const { messages, alone, ended, nextTypes } = await this.#claim();
     this.#nextTypes.add(nextTypes);
     if (ended > 0) {

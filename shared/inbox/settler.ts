@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { errorText } from '../delivery/error-text.ts';
 import type { Telemetry } from '../delivery/telemetry.ts';
 import type {
@@ -11,13 +12,23 @@ import type { Verdict } from './attempt.ts';
 
 /** What a settler writes with. */
 export interface SettlerOptions {
-  readonly store: Pick<InboxStore, 'markFailed' | 'release'>;
+  readonly store: Pick<InboxStore, 'markFailed' | 'release' | 'reachable'>;
   readonly messageType: string;
   readonly onFailedKey: OnFailedKey;
   readonly telemetry: Telemetry;
+  /** Shutdown: then there is no waiting for a database that is away. */
+  readonly signal: AbortSignal;
+  /** Milliseconds for which it may be waited for. 0 or less: no more. */
+  readonly leftMs: () => number;
   /** Types that are due next in keys that went on. */
   readonly onNextTypes: (types: readonly string[]) => void;
 }
+
+/** Times that one write is tried: what fails though the database is there would fail for ever. */
+const TRIES = 3;
+const ASK_EVERY_MS = 500;
+/** The store answers within seconds whether it is reachable. */
+const PATIENCE_MS = 30_000;
 
 /**
  * Writes what was not handled. A failure is written at once, so that it isn't lost with the function; what fails while
@@ -72,7 +83,7 @@ export class Settler {
   ): Promise<void> {
     const { telemetry, messageType, onNextTypes } = this.#options;
     try {
-      const { settled, ended, lost, nextTypes } = await write();
+      const { settled, ended, lost, nextTypes } = await this.#lasting(write);
       const kept = settled.length - ended.length;
       if (metric === 'Retried') this.counts.retried += kept;
       else this.counts.released += kept;
@@ -92,5 +103,30 @@ export class Settler {
         reason: this.trouble,
       });
     }
+  }
+
+  /**
+   * Writes again where the database was away: a lease that runs out instead keeps its message for the rest of the
+   * invocation, and counts an attempt that was none. What was written and got no answer is then found lost, not written twice.
+   */
+  async #lasting(write: () => Promise<InboxSettleResult>): Promise<InboxSettleResult> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await write();
+      } catch (error) {
+        if (tries === TRIES || !(await this.#isBack())) throw error;
+      }
+    }
+  }
+
+  /** Waits until the database takes work; false where the time is up before. */
+  async #isBack(): Promise<boolean> {
+    const { store, signal, leftMs } = this.#options;
+    while (!signal.aborted && leftMs() > 0) {
+      const ms = Math.min(leftMs(), PATIENCE_MS);
+      if (await Promise.race([store.reachable(), sleep(ms, false, { ref: false })])) return true;
+      await sleep(Math.max(0, Math.min(ASK_EVERY_MS, leftMs())));
+    }
+    return false;
   }
 }

@@ -9,6 +9,8 @@ export interface TcpProxy {
   silence(): void;
   /** Like `silence`, but only once the client has sent this text. */
   silenceAfter(text: string): void;
+  /** Breaks every connection, and each new one, as a server does that is down. */
+  down(): void;
   /** Lets new connections pass again; silent ones stay silent. */
   heal(): void;
   /** Connections the proxy has seen. */
@@ -23,7 +25,9 @@ export async function tcpProxy(target: string): Promise<TcpProxy> {
   let silent = new Set<Socket>();
   let trigger: string | undefined;
   let count = 0;
+  let isDown = false;
   const server = createServer((client) => {
+    if (isDown) return client.destroy();
     count += 1;
     const upstream = connect(Number(to.port), to.hostname);
     for (const socket of [client, upstream]) {
@@ -51,7 +55,12 @@ export async function tcpProxy(target: string): Promise<TcpProxy> {
     silenceAfter: (text) => {
       trigger = text;
     },
+    down: () => {
+      isDown = true;
+      for (const socket of sockets) socket.destroy();
+    },
     heal: () => {
+      isDown = false;
       trigger = undefined;
     },
     connections: () => count,

@@ -1,18 +1,16 @@
 import { replacing } from '../../../local/demo/functions/replace.ts';
 import type { Engine, LazyTransaction } from '../../../shared/lambda/engine.ts';
-import type { Transaction } from '../../../shared/store/inbox-store.ts';
 import { withCommit } from '../../support/engine/handling.ts';
 import type { TestTx } from '../../support/engine/test-engine.ts';
 import { engine } from './engine.ts';
-
-type Committed = (transaction: Transaction<TestTx>) => Promise<void> | void;
+import { type Fate, isFirst, meet } from './points.ts';
 
 /** What a handler has as `tx`, and the transaction behind it. */
 const behind = new WeakMap<TestTx, LazyTransaction<TestTx>>();
-const awaited = new WeakMap<TestTx, Committed>();
+const fates = new WeakMap<TestTx, Fate>();
 
-/** The engine. What happens between a handler's commit and whoever waits for its answer can be told to it. */
-export const watchedEngine: Engine<TestTx> = {
+/** The engine. A handler's commit goes as its message says. */
+export const fatefulEngine: Engine<TestTx> = {
   ...engine,
   connect(settings, pool) {
     const connections = engine.connect(settings, pool);
@@ -20,8 +18,13 @@ export const watchedEngine: Engine<TestTx> = {
     const begin: typeof inbox.begin = async (limits) => {
       const transaction = await inbox.begin(limits);
       return withCommit(transaction, async () => {
+        const fate = fates.get(transaction.tx) ?? { n: -1 };
+        if (happens('uncommitted', fate)) await transaction.destroy();
         await transaction.commit();
-        await awaited.get(transaction.tx)?.(transaction);
+        meet('committed', fate);
+        if (!happens('unanswered', fate)) return;
+        await transaction.destroy();
+        throw Object.assign(new Error('the connection to the database broke'), { code: 'ECONNRESET' });
       });
     };
     return replacing(connections, { inbox: replacing(inbox, { begin }) });
@@ -33,9 +36,16 @@ export const watchedEngine: Engine<TestTx> = {
   },
 };
 
-/** Has this done once the handler's transaction has committed, before anybody hears of it. */
-export async function onceCommitted(tx: TestTx, then: Committed): Promise<void> {
+/**
+ * Has the handler's commit go as its message says: the process is killed after it (`committed`), or the connection is gone
+ * before it (`uncommitted`) or before its answer (`unanswered`).
+ */
+export async function commitAsTold(tx: TestTx, fate: Fate): Promise<void> {
   const client = await behind.get(tx)?.client();
   if (client === undefined) throw new Error('that is no transaction of a handler of this engine');
-  awaited.set(client, then);
+  fates.set(client, fate);
+}
+
+function happens(place: 'uncommitted' | 'unanswered', { n, at }: Fate): boolean {
+  return at === place && isFirst(`${place}-${n}`);
 }

@@ -1,17 +1,19 @@
 /** A consumer straight from a queue. Its process dies, or stops, where a message says. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sqsConsumerFor } from '../../../shared/lambda/sqs-consumer.ts';
-import { onceCommitted, watchedEngine } from './commits.ts';
+import { commitAsTold, fatefulEngine } from './commits.ts';
 import { writeEffect } from './engine.ts';
 import { type Fate, fatesOf, isFirst, meet } from './points.ts';
 
-const consume = sqsConsumerFor(watchedEngine)<Fate>(
+const consume = sqsConsumerFor(fatefulEngine)<Fate>(
   { consumer: 'consumer' },
   async ({ payload }, { tx, outbox }) => {
-    await onceCommitted(tx, () => meet('committed', payload));
+    await commitAsTold(tx, payload);
     await writeEffect(tx, String(payload.n));
     await outbox.add({ destination: 'after', messageType: 'order.consumed', payload: payload.n });
     meet('written', payload);
     if (payload.at === 'throws' && isFirst(`throws-${payload.n}`)) throw new Error('told to');
+    await sleep(payload.takesMs ?? 0);
   },
 );
 

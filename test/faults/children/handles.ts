@@ -1,10 +1,11 @@
 /** A handler of one message type. Its process dies, or fails, where a message says. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { inboxHandlerFor } from '../../../shared/lambda/inbox-handler.ts';
-import { onceCommitted, watchedEngine } from './commits.ts';
+import { commitAsTold, fatefulEngine } from './commits.ts';
 import { writeEffect } from './engine.ts';
 import { type Fate, isFirst, meet } from './points.ts';
 
-export const handler = inboxHandlerFor(watchedEngine)<Fate>(
+export const handler = inboxHandlerFor(fatefulEngine)<Fate>(
   {
     messageType: process.env['MESSAGE_TYPE'] ?? '',
     // What a killed process has claimed waits for its lease.
@@ -14,10 +15,11 @@ export const handler = inboxHandlerFor(watchedEngine)<Fate>(
     retry: { firstSeconds: 0.1, factor: 1, maxSeconds: 0.1 },
   },
   async ({ payload }, { tx, outbox }) => {
-    await onceCommitted(tx, () => meet('committed', payload));
+    await commitAsTold(tx, payload);
     await writeEffect(tx, String(payload.n));
     await outbox.add({ destination: 'after', messageType: 'order.handled', payload: payload.n });
     meet('written', payload);
     if (payload.at === 'throws' && isFirst(`throws-${payload.n}`)) throw new Error('told to');
+    await sleep(payload.takesMs ?? 0);
   },
 );

@@ -2,7 +2,7 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Where in a function's work something happens to its process. */
-export type Place = 'entry' | 'written' | 'committed' | 'stored' | 'throws';
+export type Place = 'entry' | 'stored' | 'written' | 'throws' | 'uncommitted' | 'unanswered' | 'committed';
 
 /** What a message says of its own handling. */
 export interface Fate {
@@ -13,6 +13,8 @@ export interface Fate {
   readonly how?: 'SIGKILL' | 'SIGSTOP';
   /** How long its handler takes. */
   readonly takesMs?: number;
+  /** How often its handler holds it until the connection breaks. */
+  readonly breaks?: number;
 }
 
 /** True for the first process of all that comes to this point. It leaves its id there. */

@@ -35,6 +35,7 @@ export interface EngineParts
     | 'dawdle'
     | 'refused'
     | 'endSession'
+    | 'endSessions'
     | 'loseCommit'
   > {
   readonly name: TestEngine['name'];

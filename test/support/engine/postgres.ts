@@ -82,7 +82,10 @@ async function stranger(pool: pg.Pool, url: string): ReturnType<EngineDatabase['
 /** What only this engine knows how to do to a session. */
 function sessions(
   pool: pg.Pool,
-): Pick<EngineParts, 'waiting' | 'openTransactions' | 'dawdle' | 'refused' | 'endSession' | 'loseCommit'> {
+): Pick<
+  EngineParts,
+  'waiting' | 'openTransactions' | 'dawdle' | 'refused' | 'endSession' | 'endSessions' | 'loseCommit'
+> {
   return {
     async waiting() {
       const { rows } = await pool.query(
@@ -103,6 +106,13 @@ function sessions(
     async endSession(tx) {
       const { rows } = await tx.query('SELECT pg_backend_pid() AS pid', []);
       await pool.query('SELECT pg_terminate_backend($1, 5000)', [rows[0]?.['pid']]);
+    },
+    async endSessions() {
+      const { rows } = await pool.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name = 'relaybox'`,
+      );
+      return rows.length;
     },
     async loseCommit(tx) {
       await tx.query('CREATE TEMP TABLE t (n int) ON COMMIT DROP', []);

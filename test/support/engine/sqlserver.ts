@@ -101,7 +101,10 @@ async function stranger(database: SqlServerDatabase, url: string): ReturnType<En
 /** What only this engine knows how to do to a session. */
 function sessions(
   database: SqlServerDatabase,
-): Pick<EngineParts, 'waiting' | 'openTransactions' | 'dawdle' | 'refused' | 'endSession' | 'loseCommit'> {
+): Pick<
+  EngineParts,
+  'waiting' | 'openTransactions' | 'dawdle' | 'refused' | 'endSession' | 'endSessions' | 'loseCommit'
+> {
   return {
     async waiting() {
       const { rows } = await database.query(
@@ -126,6 +129,14 @@ function sessions(
       ),
     refused: (tx) => tx.query('SELECT dbo.no_such_function()', []),
     endSession: async (tx) => kill(database, await sessionOf(tx)),
+    async endSessions() {
+      const { rows } = await database.query(
+        'SELECT session_id FROM sys.dm_exec_sessions WHERE database_id = DB_ID() AND session_id <> @@SPID',
+      );
+      // One that is gone by now needs no end.
+      for (const row of rows) await kill(database, Number(row['session_id'])).catch(() => undefined);
+      return rows.length;
+    },
     async loseCommit(tx) {
       const transaction = tx as SqlServerTransaction;
       const session = await sessionOf(tx);

@@ -111,6 +111,8 @@ export interface EngineDatabase extends TableGateway {
   refused(tx: TestTx): Promise<unknown>;
   /** Ends the transaction's connection, by the server. */
   endSession(tx: TestTx): Promise<void>;
+  /** Ends the sessions of all functions, by the server and at once, as a failover does. Answers how many. */
+  endSessions(): Promise<number>;
   /** Sees to it that the transaction's commit ends its connection instead of being answered. */
   loseCommit(tx: TestTx): Promise<void>;
   /** Lets the leases that run on inbox messages be over, and those on every key. */
