@@ -6,9 +6,10 @@ export interface Step {
   readonly text: string;
   /**
    * - `transaction`: all of it and the record, or nothing.
-   * - `autocommit`: an index, or a backfill that commits in batches; safe to begin again.
+   * - `index`: built in no transaction of ours; safe to begin again.
+   * - `batches`: a backfill that commits batch by batch; safe to begin again.
    */
-  readonly mode: 'transaction' | 'autocommit';
+  readonly mode: 'transaction' | 'index' | 'batches';
   /** Left out while the inbox has the seed's own unique index. */
   readonly unlessSeedIdentity: boolean;
 }
@@ -17,9 +18,6 @@ export interface Step {
 export function stepKey(step: Step): string {
   return `${step.version} ${step.name}`;
 }
-
-/** Flags behind a step's name in the file, by which it can't be one transaction. */
-const autocommit = ['concurrently', 'index', 'in batches'];
 
 /** The steps of a migration's file. `-- step: name, flags` begins one, and `{{name}}` stands for a placeholder's value. */
 export function stepsOf(
@@ -35,10 +33,15 @@ export function stepsOf(
       version,
       name,
       text: lines.join('\n').trim(),
-      mode: flags.some((flag) => autocommit.includes(flag)) ? 'autocommit' : 'transaction',
+      mode: modeOf(flags),
       unlessSeedIdentity: flags.includes('unless seed identity'),
     };
   });
+}
+
+function modeOf(flags: readonly string[]): Step['mode'] {
+  if (flags.includes('in batches')) return 'batches';
+  return flags.includes('index') || flags.includes('concurrently') ? 'index' : 'transaction';
 }
 
 function filled(text: string, placeholders: Readonly<Record<string, string>>): string {

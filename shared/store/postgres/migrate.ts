@@ -115,7 +115,7 @@ async function rightMissing(client: pg.PoolClient, names: Names, cause: unknown)
 }
 
 async function apply(client: pg.PoolClient, names: Names, step: Step): Promise<void> {
-  if (step.mode === 'autocommit') {
+  if (step.mode !== 'transaction') {
     for (const statement of statementsOf(step)) await execute(client, names, statement);
     return await record(client, names, step.version, step.name);
   }

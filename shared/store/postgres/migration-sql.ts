@@ -13,6 +13,8 @@ export function migrationSql(names: Names): string {
   ]);
   return [
     '-- Run with psql, outside a transaction: indexes are built concurrently, and backfills commit in batches.',
+    '-- Another program must stop at the first error too, since what comes after a step records it as applied.',
+    String.raw`\set ON_ERROR_STOP on`,
     `CREATE SCHEMA IF NOT EXISTS ${names.schema};`,
     `${versionTableSql(names)};`,
     ...body,

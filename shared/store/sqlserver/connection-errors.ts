@@ -14,24 +14,6 @@ export function deadlock(error: unknown): boolean {
   return sqlNumber(error) === 1205;
 }
 
-/**
- * Numbers by which the server says that it can't do it now, and that the same may work later: deadlock, lock timeout,
- * out of memory or locks, a database that starts, moves or is full, a failover under way.
- */
-const passing = new Set([
-  233, 601, 617, 669, 671, 701, 802, 845, 847, 921, 922, 923, 924, 926, 927, 941, 942, 945, 955, 976, 978,
-  982, 983, 1204, 1205, 1220, 1221, 1222, 1421, 1807, 3904, 3906, 3908, 3928, 3935, 3960, 3966, 4060, 4221,
-  6005, 8628, 8645, 8651, 9002, 9515, 10053, 10054, 10060, 10922, 10928, 10929, 11001, 14355, 17142, 17187,
-  17197, 17809, 18401, 18451, 20041, 40143, 40197, 40501, 40540, 40613, 41301, 41302, 41305, 41325, 41839,
-  49918, 49919, 49920,
-]);
-
-/** True where the same statement may well work later. */
-export function transient(error: unknown): boolean {
-  const number = sqlNumber(error);
-  return number !== undefined && passing.has(number);
-}
-
 /** Numbers that end the session, or refuse to begin one, before anything was done. */
 const lost = new Set([
   596, 6005, 17142, 17187, 17197, 40613, 40197, 10053, 10054, 10060, 3906, 976, 978, 983,

@@ -58,7 +58,7 @@ function migrationOver(client: SqlServerClient, names: Names, online: boolean): 
     dropSeedIndex: (name) => dropIndex(client, names, quoted(name)),
     recorded: () => appliedSteps(client, names),
     rows: () => countedRows(client, names),
-    apply: (step) => apply(client, names, step),
+    apply: (step) => apply(client, names, step, online),
     waited: (error) => sqlNumber(error) === LOCK_TIMEOUT || deadlock(error),
     complete: (version) => client.batch(recordSql(names, version, 'complete')),
   };
@@ -91,8 +91,13 @@ SELECT @got AS [got];`,
   return Number(rows[0]?.['got']) >= 0;
 }
 
-async function apply(client: SqlServerClient, names: Names, step: Step): Promise<void> {
-  const limit = step.mode === 'transaction' ? 2_000 : -1;
+/**
+ * What locks the whole table waits for it a short time only, since every writer that comes later waits behind it. An
+ * index that is built ONLINE asks for its lock once more at its end: it waits, or all of its work would be thrown away.
+ */
+async function apply(client: SqlServerClient, names: Names, step: Step, online: boolean): Promise<void> {
+  const waits = step.mode === 'batches' || (step.mode === 'index' && online);
+  const limit = waits ? -1 : 2_000;
   await client.batch(`SET XACT_ABORT ON;\nSET LOCK_TIMEOUT ${limit};\n${stepBatch(step, names)}`);
 }
 

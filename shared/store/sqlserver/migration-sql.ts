@@ -1,7 +1,7 @@
 import { type Step, stepKey } from '../migration/steps.ts';
 import { foundationSql, recordSql } from './migration-record.ts';
 import { migrationSteps } from './migration-steps.ts';
-import type { Names } from './names.ts';
+import { literal, type Names } from './names.ts';
 
 /**
  * The options that indexes over computed columns, and filtered ones, ask of whoever makes them and whoever writes the
@@ -16,7 +16,7 @@ export function migrationSql(names: Names): string {
   const versions = [...new Set(steps.map((step) => step.version))];
   const batches = versions.flatMap((version) => [
     ...steps.filter((step) => step.version === version).map((step) => printed(step, names)),
-    recordSql(names, version, 'complete'),
+    completed(version, steps, names),
   ]);
   return [
     '-- Run with sqlcmd or Management Studio, outside a transaction. Safe to run again.',
@@ -27,6 +27,15 @@ export function migrationSql(names: Names): string {
     ...[foundationSql(names), ...batches].flatMap((batch) => [batch, 'GO']),
     '',
   ].join('\n');
+}
+
+/** `sqlcmd` without `-b`, and Management Studio, go on after a batch that failed: a version isn't complete where a step is missing. */
+function completed(version: number, steps: readonly Step[], names: Names): string {
+  const needed = steps.filter((step) => step.version === version && !step.unlessSeedIdentity);
+  const rows = needed.map(({ name }) => `(${literal(name)})`).join(', ');
+  return `IF NOT EXISTS (SELECT 1 FROM (VALUES ${rows}) AS s ([Step]) WHERE NOT EXISTS (
+  SELECT 1 FROM ${names.version} AS v WHERE v.[Version] = ${version} AND v.[Step] = s.[Step]))
+${recordSql(names, version, 'complete')}`;
 }
 
 function printed(step: Step, names: Names): string {

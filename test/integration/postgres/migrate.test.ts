@@ -176,9 +176,17 @@ test('the printed SQL makes the same tables', async () => {
   expect(await migrate(db.pool, byHand)).toEqual({ applied: [], pending: [], seedIdentity: false });
 });
 
+test('the printed SQL stops at the first error, and records no step that failed', () => {
+  const [first] = migrationSql(fresh())
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('--'));
+  expect(first).toBe(String.raw`\set ON_ERROR_STOP on`);
+});
+
 /** As psql does it: one statement after the other. */
 function statements(sql: string): string[] {
-  const pieces = sql.replace(/^ *--.*\n/gm, '').match(/(?:\$relaybox\$[\s\S]*?\$relaybox\$|[^;])+;/g) ?? [];
+  const pieces =
+    sql.replace(/^ *(?:--|\\).*\n/gm, '').match(/(?:\$relaybox\$[\s\S]*?\$relaybox\$|[^;])+;/g) ?? [];
   return pieces.map((piece) => piece.trim());
 }
 

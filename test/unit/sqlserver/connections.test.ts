@@ -45,6 +45,16 @@ describe('connections to SQL Server', () => {
     expect(logins(server)).toBe(1);
   });
 
+  it('declare texts of any length as one type, so that the server plans a batch once, not once per length', async () => {
+    const { server, database } = await world();
+    for (const value of ['', 'a', 'some more', 'x'.repeat(4_000), null, 'x'.repeat(4_001)]) {
+      await database.query('SELECT @p1', [value]);
+    }
+    const declared = rpcs(server).map((rpc) => rpc.includes('@p1 nvarchar(4000)'));
+    expect(declared).toEqual([true, true, true, true, true, false]);
+    expect(rpcs(server).at(-1)?.includes('@p1 nvarchar(max)')).toBe(true);
+  });
+
   it('try the next login where one is refused, as after a rotation of the secret', async () => {
     const tried: string[] = [];
     const { server, database } = await world(

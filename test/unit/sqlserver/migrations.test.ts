@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../../shared/message/errors.ts';
 import { stepKey } from '../../../shared/store/migration/steps.ts';
+import { migrate } from '../../../shared/store/sqlserver/migrate.ts';
 import { migrationFiles } from '../../../shared/store/sqlserver/migration-files.ts';
 import { migrationSql } from '../../../shared/store/sqlserver/migration-sql.ts';
 import { migrationSteps } from '../../../shared/store/sqlserver/migration-steps.ts';
@@ -43,6 +44,48 @@ describe('migrations for SQL Server', () => {
       expect(printed).toContain(`[Version] = ${index + 1} AND [Step] = N'complete'`);
     }
     expect(new Set(steps.map(stepKey)).size).toBe(steps.length);
+  });
+
+  it('printed, call a version complete only where none of its steps is missing: a tool may go on after an error', () => {
+    const ends = printed.split(/^GO$/m).filter((batch) => batch.includes("[Step] = N'complete'"));
+    expect(ends).toHaveLength(migrationFiles.length);
+    for (const [index, end] of ends.entries()) {
+      const version = steps.filter((step) => step.version === index + 1);
+      expect(end.trim()).toMatch(/^IF NOT EXISTS \(SELECT 1 FROM \(VALUES /);
+      for (const { name, unlessSeedIdentity } of version) {
+        if (unlessSeedIdentity) expect(end).not.toContain(`(N'${name}')`);
+        else expect(end).toContain(`(N'${name}')`);
+      }
+    }
+  });
+
+  it('wait a short time only for what locks a whole table, and for an index built ONLINE as long as it takes', async () => {
+    for (const [edition, index] of [
+      [2, 2_000],
+      [3, -1],
+    ] as const) {
+      const batches: string[] = [];
+      const row = { database: 'app', level: 150, edition, got: 0, there: 0, rows: 0 };
+      const client = {
+        query: async (text: string) => {
+          const rows = text.includes('sys.indexes') ? [] : [row];
+          return { rows, sets: [rows] };
+        },
+        batch: async (text: string) => void batches.push(text),
+        release: async () => undefined,
+      };
+      await migrate({ connect: async () => client }, names);
+      const limits = (mode: string) =>
+        steps
+          .filter((step) => step.mode === mode)
+          .map(({ name }) => {
+            const batch = batches.find((text) => text.includes(`[Step] = N'${name}'`));
+            return Number(/SET LOCK_TIMEOUT (-?\d+)/.exec(batch ?? '')?.[1]);
+          });
+      expect(new Set(limits('transaction'))).toEqual(new Set([2_000]));
+      expect(new Set(limits('batches'))).toEqual(new Set([-1]));
+      expect(new Set(limits('index'))).toEqual(new Set([index]));
+    }
   });
 
   it('can be run again: what makes something looks first whether it is there', () => {
