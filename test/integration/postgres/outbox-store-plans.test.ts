@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { LaneLease, OutboxStore } from '../../shared/store/outbox-store.ts';
-import { postgresOutboxStore } from '../../shared/store/postgres/outbox-store.ts';
-import { KEEP, mustLease, outcome } from '../../shared/testing/outbox/harness.ts';
-import { createMigratedDatabase, type MigratedDatabase } from '../support/migrated.ts';
+import type { LaneLease, OutboxStore } from '../../../shared/store/outbox-store.ts';
+import { postgresOutboxStore } from '../../../shared/store/postgres/outbox-store.ts';
+import { KEEP, mustLease, outcome } from '../../../shared/testing/outbox/harness.ts';
+import { createMigratedDatabase, type MigratedDatabase } from '../../support/migrated.ts';
 
 /** A node of `EXPLAIN (FORMAT JSON)`. */
 interface PlanNode {

@@ -1,22 +1,35 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { claimUnkeyed } from '../../shared/store/postgres/sql/inbox-claim.ts';
-import { claimHeads, leaseKeys } from '../../shared/store/postgres/sql/inbox-claim-keys.ts';
-import { secondsToNextDue } from '../../shared/store/postgres/sql/inbox-due.ts';
-import { ingest } from '../../shared/store/postgres/sql/inbox-ingest.ts';
-import { lockKeys, refreshKeys } from '../../shared/store/postgres/sql/inbox-keys.ts';
+import { connect } from '../../../shared/store/postgres/connections.ts';
+import { postgresInboxStore } from '../../../shared/store/postgres/inbox-store.ts';
+import { claimUnkeyed } from '../../../shared/store/postgres/sql/inbox-claim.ts';
+import { claimHeads, leaseKeys } from '../../../shared/store/postgres/sql/inbox-claim-keys.ts';
+import { secondsToNextDue } from '../../../shared/store/postgres/sql/inbox-due.ts';
+import { ingest } from '../../../shared/store/postgres/sql/inbox-ingest.ts';
+import { lockKeys, refreshKeys } from '../../../shared/store/postgres/sql/inbox-keys.ts';
 import {
   lockKeyToMark,
   markFailed,
   markKeyedProcessed,
   markProcessed,
   release,
-} from '../../shared/store/postgres/sql/inbox-settle.ts';
-import { createInbox, inboxRow } from '../support/inbox.ts';
+} from '../../../shared/store/postgres/sql/inbox-settle.ts';
+import { inboxRow } from '../../support/inbox-rows.ts';
+import { createMigratedDatabase } from '../../support/migrated.ts';
 
-const db = await createInbox();
-afterAll(() => db.drop());
+const db = await createMigratedDatabase();
 const names = db.tables;
+const database = connect({ url: db.url });
+const store = postgresInboxStore(database, names);
+afterAll(async () => {
+  await database.end();
+  await db.drop();
+});
+
+/** Rows of a query, for looking at the tables. */
+async function select(text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+  return (await db.pool.query(text, values)).rows;
+}
 
 interface Plan {
   readonly 'Node Type': string;
@@ -53,7 +66,7 @@ function sequential(plan: Plan): string[] {
 async function claimOf(type: string) {
   const unkeyed = await explain(claimUnkeyed(names), ['', type, 50, 8_000_000, 30_000, null, false]);
   const keyed = await explain(leaseKeys(names), ['', type, 50, 30_000]);
-  const leased = await db.rows(leaseKeys(names), ['', type, 50, 30_000]);
+  const leased = await select(leaseKeys(names), ['', type, 50, 30_000]);
   const column = (name: string) => leased.map((row) => row[name]);
   const heads = await explain(claimHeads(names), [
     '',
@@ -97,7 +110,7 @@ beforeAll(async () => {
           payload: JSON.stringify('x'.repeat(400)),
         }),
       );
-      await db.store.ingest(due);
+      await store.ingest(due);
     }
   }
   // A tiny table is simply read as a whole.
@@ -177,7 +190,7 @@ describe('a claim’s cost does not depend on what is not due', () => {
 
   test('no statement reads a table from end to end', async () => {
     const row = (
-      await db.rows(
+      await select(
         `SELECT id, gen_random_uuid() AS token FROM inbox_messages WHERE partition_key = 'b' LIMIT 1`,
       )
     )[0];
