@@ -1,21 +1,21 @@
 import type { DoctorResponse, Finding, Severity } from '../../operations/responses.ts';
 
+/** What a check found, without the check's name. */
+export type Found = Omit<Finding, 'check'>;
+
 /** One check: its name in the findings, and what it finds. No finding means that nothing is wrong. */
-export interface CheckOf<Context> {
+export interface Check {
   readonly check: string;
-  readonly look: (context: Context) => Promise<readonly Omit<Finding, 'check'>[]>;
+  readonly look: () => Promise<readonly Found[]>;
 }
 
 const severities: readonly Severity[] = ['ok', 'unknown', 'warning', 'problem'];
 
 /** Runs every check by itself, so that one which may not look hides nothing. */
-export async function examineBy<Context>(
-  checks: readonly CheckOf<Context>[],
-  context: Context,
-): Promise<DoctorResponse> {
+export async function examine(checks: readonly Check[]): Promise<DoctorResponse> {
   const findings: Finding[] = [];
   for (const { check, look } of checks) {
-    const found = await look(context).catch((error: unknown) => [unknown(error)]);
+    const found = await look().catch((error: unknown) => [unknown(error)]);
     const list = found.length > 0 ? found : [{ severity: 'ok' as const, what: 'nothing found', todo: '' }];
     findings.push(...list.map((finding) => ({ check, ...finding })));
   }
@@ -28,7 +28,7 @@ export async function examineBy<Context>(
   };
 }
 
-function unknown(error: unknown): Omit<Finding, 'check'> {
+function unknown(error: unknown): Found {
   const reason = error instanceof Error ? error.message : String(error);
   return {
     severity: 'unknown',

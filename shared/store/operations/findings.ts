@@ -1,15 +1,11 @@
 import { SchemaError } from '../../message/errors.ts';
-import type { Finding } from '../../operations/responses.ts';
-import type { CheckOf } from './examine.ts';
+import type { Check, Found } from './examine.ts';
 import type { HealthEvidence } from './health-checks.ts';
 import { ofLane, ofRelays } from './lane-findings.ts';
 import type { Row } from './rows.ts';
 
-/** What a check found, without the check's name. */
-export type Found = Omit<Finding, 'check'>;
-
 /** The check of version and rights. */
-export function schemaCheck({ checkSchema }: HealthEvidence): CheckOf<unknown> {
+export function schemaCheck({ checkSchema }: HealthEvidence): Check {
   return {
     check: 'schema',
     look: async () => {
@@ -26,7 +22,7 @@ export function schemaCheck({ checkSchema }: HealthEvidence): CheckOf<unknown> {
 }
 
 /** Checks of the lanes' figures, and of who works on them. */
-export function lanesChecks({ status, relayAges }: HealthEvidence): readonly CheckOf<unknown>[] {
+export function lanesChecks({ status, relayAges }: HealthEvidence): readonly Check[] {
   return [
     { check: 'lane', look: async () => (await status()).lanes.flatMap(ofLane) },
     { check: 'worker', look: async () => ofRelays(await relayAges()) },

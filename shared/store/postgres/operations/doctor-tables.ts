@@ -1,5 +1,5 @@
-import type { CheckOf } from '../../operations/examine.ts';
-import { counted, type Found, foreignWorkers, orphans, stranded } from '../../operations/findings.ts';
+import type { Check, Found } from '../../operations/examine.ts';
+import { counted, foreignWorkers, orphans, stranded } from '../../operations/findings.ts';
 import { checkSchema } from '../check.ts';
 import type { Names } from '../names.ts';
 import { brokenIndexes, foreignWorker, keysMissing, unnumbered, vacuum } from '../sql/operations-doctor.ts';
@@ -8,43 +8,41 @@ import { outboxLanes } from '../sql/operations-status-outbox.ts';
 import { inTransaction, type OperationsSource, type Row, reading, rowsOf } from './session.ts';
 
 /** What the checks need. */
-export interface DoctorContext {
+interface DoctorContext {
   readonly source: OperationsSource;
   readonly names: Names;
 }
 
 /** Checks of the tables and their rows. */
-export const tableChecks: readonly CheckOf<DoctorContext>[] = [
-  { check: 'index', look: indexes },
-  { check: 'vacuum', look: vacuuming },
-  {
-    check: 'foreign-worker',
-    look: async (context) =>
-      foreignWorkers((await read(context, foreignWorker(context.names), []))[0], 'locked_until_utc'),
-  },
-  {
-    check: 'unnumbered',
-    look: async (context) => {
-      const lanes = (await read(context, outboxLanes(context.names), [500])).map((row) =>
-        row.text('destination'),
-      );
-      const [row] = await read(context, unnumbered(context.names), [lanes]);
-      return counted(row, (count) => ({
-        severity: 'warning',
-        what: `${count} unfinished outbox messages have no place in the order: they are published last`,
-        todo: 'run "relaybox migrate": it numbers them; then stop whoever inserts a null sequence',
-      }));
+export function tableChecks(source: OperationsSource, names: Names): readonly Check[] {
+  const context = { source, names };
+  const one = async (sql: string): Promise<Row | undefined> => (await read(context, sql, []))[0];
+  return [
+    { check: 'index', look: () => indexes(context) },
+    { check: 'vacuum', look: () => vacuuming(context) },
+    {
+      check: 'foreign-worker',
+      look: async () => foreignWorkers(await one(foreignWorker(names)), 'locked_until_utc'),
     },
-  },
-  {
-    check: 'orphaned',
-    look: async (context) => orphans(await read(context, orphanedKeys(context.names), ['', '', 1000])),
-  },
-  {
-    check: 'stranded-key',
-    look: async (context) => stranded((await read(context, keysMissing(context.names), []))[0]),
-  },
-];
+    { check: 'unnumbered', look: () => placeless(context) },
+    {
+      check: 'orphaned',
+      look: async () => orphans(await read(context, orphanedKeys(names), ['', '', 1000])),
+    },
+    { check: 'stranded-key', look: async () => stranded(await one(keysMissing(names))) },
+  ];
+}
+
+async function placeless(context: DoctorContext): Promise<readonly Found[]> {
+  const { names } = context;
+  const lanes = (await read(context, outboxLanes(names), [500])).map((row) => row.text('destination'));
+  const [row] = await read(context, unnumbered(names), [lanes]);
+  return counted(row, (count) => ({
+    severity: 'warning',
+    what: `${count} unfinished outbox messages have no place in the order: they are published last`,
+    todo: 'run "relaybox migrate": it numbers them; then stop whoever inserts a null sequence',
+  }));
+}
 
 /** Names of the indexes that the migrations make. */
 function expectedIndexes(names: Names, seedIdentity: boolean): readonly string[] {

@@ -1,6 +1,4 @@
-import type { MaintenanceStore } from '../../../operations/maintain.ts';
-import { type Purges, removeEnded } from '../../operations/purging.ts';
-import { type Repairs, repairing } from '../../operations/repairs.ts';
+import type { Repairs } from '../../operations/repairs.ts';
 import { pageKeys } from '../../operations/walk.ts';
 import { keyIdentity, lockKeys } from '../sql/inbox-keys.ts';
 import {
@@ -14,27 +12,19 @@ import { orphanedKeys, releaseFollowers } from '../sql/operations-outbox.ts';
 import { isLockTrouble, keysIn, refresh, withKeys } from './inbox-fate.ts';
 import type { OutboxContext } from './outbox-fate.ts';
 import { inTransaction, type OperationsSource, type Row, reading, rowsOf, writing } from './session.ts';
-import { readStatus } from './status.ts';
 
-/** Maintenance on PostgreSQL. Everything here is harmless when two do it at once. */
-export function postgresMaintenance(context: OutboxContext, purges: Purges): MaintenanceStore {
-  const { source, names } = context;
-  return {
-    status: () => readStatus(source, names),
-    removeEnded: (request) => removeEnded(purges, request),
-    ...repairing(repairs(context)),
-    normalise: async () => {
-      await source.query(forgetWorkers(names));
-      let changed = 0;
-      for (const sql of [normaliseOutbox(names), normaliseInbox(names)]) {
-        changed += (await inTransaction(source, writing, (client) => client.query(sql))).rowCount ?? 0;
-      }
-      return changed;
-    },
-  };
+/** Completes rows that another program ended in its own way, and forgets workers of long ago. */
+export async function normalise({ source, names }: OutboxContext): Promise<number> {
+  await source.query(forgetWorkers(names));
+  let changed = 0;
+  for (const sql of [normaliseOutbox(names), normaliseInbox(names)]) {
+    changed += (await inTransaction(source, writing, (client) => client.query(sql))).rowCount ?? 0;
+  }
+  return changed;
 }
 
-function repairs({ source, names, leases }: OutboxContext): Repairs {
+/** Repairs on PostgreSQL. */
+export function repairsOf({ source, names, leases }: OutboxContext): Repairs {
   return {
     leases,
     heldKeys: (place) => page(source, orphanedKeys(names), [...place, pageKeys]),

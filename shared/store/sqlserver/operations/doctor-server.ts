@@ -1,25 +1,27 @@
-import type { CheckOf } from '../../operations/examine.ts';
-import { crowded, type Found, unencrypted } from '../../operations/findings.ts';
+import type { Check, Found } from '../../operations/examine.ts';
+import { crowded, unencrypted } from '../../operations/findings.ts';
 import { rowsOf } from '../../operations/rows.ts';
 import { connection, database, oldTransactions } from '../sql/operations-doctor.ts';
-import type { DoctorContext } from './doctor-tables.ts';
+import type { OperationsSource } from './session.ts';
 
 /** Checks of the server, of the database's settings, and of the way to it. */
-export const serverChecks: readonly CheckOf<DoctorContext>[] = [
-  { check: 'database', look: settings },
-  { check: 'connection', look: wire },
-  {
-    check: 'old-transaction',
-    look: async ({ source }) =>
-      rowsOf(await source.query(oldTransactions)).map((row) => ({
-        severity: 'warning',
-        what: `session ${row.number('session')} of ${row.text('login')} (${row.text('program') || 'unnamed'}, ${row.text('status')}) has been in one transaction for ${row.number('seconds')} s: it holds its locks, and the log can't be cut`,
-        todo: `find out whose it is; KILL ${row.number('session')} ends it`,
-      })),
-  },
-];
+export function serverChecks(source: OperationsSource): readonly Check[] {
+  return [
+    { check: 'database', look: () => settings(source) },
+    { check: 'connection', look: () => wire(source) },
+    { check: 'old-transaction', look: () => longTransactions(source) },
+  ];
+}
 
-async function settings({ source }: DoctorContext): Promise<readonly Found[]> {
+async function longTransactions(source: OperationsSource): Promise<readonly Found[]> {
+  return rowsOf(await source.query(oldTransactions)).map((row) => ({
+    severity: 'warning',
+    what: `session ${row.number('session')} of ${row.text('login')} (${row.text('program') || 'unnamed'}, ${row.text('status')}) has been in one transaction for ${row.number('seconds')} s: it holds its locks, and the log can't be cut`,
+    todo: `find out whose it is; KILL ${row.number('session')} ends it`,
+  }));
+}
+
+async function settings(source: OperationsSource): Promise<readonly Found[]> {
   const [row] = rowsOf(await source.query(database));
   if (row === undefined) return [];
   const found: Found[] = [];
@@ -47,7 +49,7 @@ async function settings({ source }: DoctorContext): Promise<readonly Found[]> {
   return found;
 }
 
-async function wire({ source }: DoctorContext): Promise<readonly Found[]> {
+async function wire(source: OperationsSource): Promise<readonly Found[]> {
   const [row] = rowsOf(await source.query(connection));
   if (row === undefined) return [];
   const local = /^(?:127\.|::1$|<local machine>)/.test(row.textOrNull('client') ?? '');

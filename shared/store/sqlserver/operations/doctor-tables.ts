@@ -1,6 +1,6 @@
-import type { CheckOf } from '../../operations/examine.ts';
-import { counted, type Found, foreignWorkers, orphans, stranded } from '../../operations/findings.ts';
-import { rowsOf } from '../../operations/rows.ts';
+import type { Check, Found } from '../../operations/examine.ts';
+import { counted, foreignWorkers, orphans, stranded } from '../../operations/findings.ts';
+import { type Row, rowsOf } from '../../operations/rows.ts';
 import { checkSchema } from '../check.ts';
 import { indexName, type Names } from '../names.ts';
 import {
@@ -13,40 +13,30 @@ import {
 import { orphanedKeys } from '../sql/operations-outbox.ts';
 import type { OperationsSource } from './session.ts';
 
-/** What the checks need. */
-export interface DoctorContext {
-  readonly source: OperationsSource;
-  readonly names: Names;
-}
-
 /** Checks of the tables and their rows. */
-export const tableChecks: readonly CheckOf<DoctorContext>[] = [
-  { check: 'index', look: indexes },
-  { check: 'obstacle', look: inTheWay },
-  {
-    check: 'foreign-worker',
-    look: async ({ source, names }) =>
-      foreignWorkers(rowsOf(await source.query(foreignWorker(names)))[0], 'LockedUntilUtc'),
-  },
-  {
-    check: 'unnumbered',
-    look: async ({ source, names }) =>
-      counted(rowsOf(await source.query(unnumbered(names)))[0], (count) => ({
-        severity: 'warning',
-        what: `${count} unfinished outbox messages lack a place in the order or a bucket: no relay takes them`,
-        todo: 'run "relaybox migrate": it numbers them; then stop whoever inserts nulls into Sequence, Bucket or Held',
-      })),
-  },
-  {
-    check: 'orphaned',
-    look: async ({ source, names }) =>
-      orphans(rowsOf(await source.query(orphanedKeys(names), ['', '', 1000]))),
-  },
-  {
-    check: 'stranded-key',
-    look: async ({ source, names }) => stranded(rowsOf(await source.query(keysMissing(names)))[0]),
-  },
-];
+export function tableChecks(source: OperationsSource, names: Names): readonly Check[] {
+  const read = async (sql: string, values: unknown[] = []): Promise<readonly Row[]> =>
+    rowsOf(await source.query(sql, values));
+  return [
+    { check: 'index', look: () => indexes(source, names) },
+    { check: 'obstacle', look: () => inTheWay(source, names) },
+    {
+      check: 'foreign-worker',
+      look: async () => foreignWorkers((await read(foreignWorker(names)))[0], 'LockedUntilUtc'),
+    },
+    {
+      check: 'unnumbered',
+      look: async () =>
+        counted((await read(unnumbered(names)))[0], (count) => ({
+          severity: 'warning',
+          what: `${count} unfinished outbox messages lack a place in the order or a bucket: no relay takes them`,
+          todo: 'run "relaybox migrate": it numbers them; then stop whoever inserts nulls into Sequence, Bucket or Held',
+        })),
+    },
+    { check: 'orphaned', look: async () => orphans(await read(orphanedKeys(names), ['', '', 1000])) },
+    { check: 'stranded-key', look: async () => stranded((await read(keysMissing(names)))[0]) },
+  ];
+}
 
 /** Indexes that the migrations make, by the table they are on. */
 export function expectedIndexes(
@@ -65,7 +55,7 @@ export function expectedIndexes(
   ];
 }
 
-async function indexes({ source, names }: DoctorContext): Promise<readonly Found[]> {
+async function indexes(source: OperationsSource, names: Names): Promise<readonly Found[]> {
   const { seedIdentity } = await checkSchema(source, names);
   const wanted = JSON.stringify(expectedIndexes(names, seedIdentity));
   return rowsOf(await source.query(brokenIndexes, [wanted])).map((row) => ({
@@ -78,7 +68,7 @@ async function indexes({ source, names }: DoctorContext): Promise<readonly Found
   }));
 }
 
-async function inTheWay({ source, names }: DoctorContext): Promise<readonly Found[]> {
+async function inTheWay(source: OperationsSource, names: Names): Promise<readonly Found[]> {
   // The outbox is not among them: what is done there is written so that a trigger may be on it.
   const tables = [names.inbox, names.keys, names.leases, names.lanes, names.inboxLanes];
   const rows = rowsOf(await source.query(obstacles, [JSON.stringify(tables), names.inbox]));

@@ -1,6 +1,4 @@
-import type { MaintenanceStore } from '../../../operations/maintain.ts';
-import { type Purges, removeEnded } from '../../operations/purging.ts';
-import { type Repairs, repairing } from '../../operations/repairs.ts';
+import type { Repairs } from '../../operations/repairs.ts';
 import { type Row, rowsOf } from '../../operations/rows.ts';
 import { pageKeys } from '../../operations/walk.ts';
 import { retried } from '../inbox/retry.ts';
@@ -16,28 +14,20 @@ import { orphanedKeys, releaseFollowers } from '../sql/operations-outbox.ts';
 import { isLockTrouble, refresh, withKeys } from './inbox-fate.ts';
 import type { OutboxContext } from './outbox-fate.ts';
 import { inTransaction, type OperationsSource } from './session.ts';
-import { readStatus } from './status.ts';
 
-/** Maintenance on SQL Server. Everything here is harmless when two do it at once. */
-export function sqlServerMaintenance(context: OutboxContext, purges: Purges): MaintenanceStore {
-  const { source, names } = context;
-  return {
-    status: () => readStatus(source, names),
-    removeEnded: (request) => removeEnded(purges, request),
-    ...repairing(repairs(context)),
-    normalise: async () => {
-      await source.query(forgetWorkers(names));
-      let changed = 0;
-      for (const sql of [normaliseOutbox(names), normaliseInbox(names)]) {
-        const [row] = rowsOf(await retried(() => source.query(sql)));
-        changed += row?.number('changed') ?? 0;
-      }
-      return changed;
-    },
-  };
+/** Completes rows that another program ended in its own way, and forgets workers of long ago. */
+export async function normalise({ source, names }: OutboxContext): Promise<number> {
+  await source.query(forgetWorkers(names));
+  let changed = 0;
+  for (const sql of [normaliseOutbox(names), normaliseInbox(names)]) {
+    const [row] = rowsOf(await retried(() => source.query(sql)));
+    changed += row?.number('changed') ?? 0;
+  }
+  return changed;
 }
 
-function repairs({ source, names, leases }: OutboxContext): Repairs {
+/** Repairs on SQL Server. */
+export function repairsOf({ source, names, leases }: OutboxContext): Repairs {
   return {
     leases,
     heldKeys: async (place) => rowsOf(await source.query(orphanedKeys(names), [...place, pageKeys])),
