@@ -129,13 +129,13 @@ describe('a database that is away for a while, twice', () => {
     for (const time of [1, 2]) {
       await db.add(Array.from({ length: 30 }, (_, n) => message(30 * time + n)));
       // The database goes while a batch is on the wire, so that the answer can't be written.
-      const gone = new Promise<'go on'>((resolve) => {
-        const until = async () => {
+      const gone = new Promise<void>((resolve) => {
+        const cut = async (): Promise<'go on'> => {
           proxy.down();
-          resolve('go on');
-          return 'go on' as const;
+          resolve();
+          return 'go on';
         };
-        world.gate.inject({ fault: { kind: 'hold', when: 'after', until }, times: 1 });
+        world.gate.inject({ fault: { kind: 'hold', when: 'after', until: cut }, times: 1 });
       });
       if (time === 1) functions.sweep('relays');
       await gone;

@@ -4,15 +4,19 @@ import { createRelayWorld, quick, type RelayWorld } from '../support/engine/rela
 import { until } from '../support/until.ts';
 import type { Fate } from './children/points.ts';
 import { type Functions, functionsOf, resume } from './functions.ts';
+import { drained, GroupedFeed } from './grouped-feed.ts';
 
 let world: RelayWorld;
 let functions: Functions;
+let feed: GroupedFeed | undefined;
 beforeEach(async () => {
   world = await createRelayWorld();
   functions = functionsOf(world);
 });
 afterEach(async () => {
+  const feeding = feed?.stop();
   await functions.stop();
+  await feeding;
   await world.stop();
 });
 
@@ -128,17 +132,22 @@ describe('consumers stopped for longer than the visibility timeout, which then g
 describe('consumers of a FIFO queue that are killed, some of whose messages fail', () => {
   it('keep the order of each group, and each effect is there once', async () => {
     const places = ['entry', 'throws', 'written', 'committed'] as const;
-    const fates = Array.from({ length: 20 }, (_, n): Fate => {
-      const at = n % 3 === 0 ? places[(n / 3) % 4] : undefined;
+    const fates = Array.from({ length: 36 }, (_, n): Fate => {
+      const at = n % 4 === 0 ? places[(n / 4) % 4] : undefined;
       return { n, ...(at && { at }) };
     });
-    const queue = await fill(fates, { fifo: true, keyOf: (n) => `group ${n % 2}` });
-    await functions.add('consumes', { concurrency: 3 });
-    functions.poll('consumes', queue, { concurrency: 3, batchSize: 10 });
+    const queue = await fill(fates, { fifo: true, keyOf: (n) => `group ${n % 3}` });
+    await functions.add('consumes', { concurrency: 2 });
+    feed = new GroupedFeed(functions.host, 'consumes', await drained(queue), 2);
+    await until(
+      () => feed?.left,
+      (left) => left === 0,
+      60_000,
+    );
     await expectAllOnce(queue, fates.length);
     expect(metPoints()).toEqual(pointsOf(fates));
     const effects = (await world.db.effects.all()).map(Number);
-    for (const ofGroup of [0, 1].map((group) => effects.filter((n) => n % 2 === group))) {
+    for (const ofGroup of [0, 1, 2].map((group) => effects.filter((n) => n % 3 === group))) {
       expect(ofGroup).toEqual(ofGroup.toSorted((a, b) => a - b));
     }
   }, 120_000);

@@ -130,12 +130,12 @@ describe('maintenance that is killed at one statement after the other, two cycle
     functions.sweep('order.placed');
 
     let killed = 0;
-    for (let n = 1; ; n += 3) {
+    for (let n = 1; ; n += 5) {
       const ends = await Promise.all([cycle({ dieAt: n }), cycle({ dieAt: n + 1, sent: true })]);
       killed += ends.filter((end) => end === 'killed').length;
       if (!ends.includes('killed')) break;
     }
-    expect(killed).toBeGreaterThan(10);
+    expect(killed).toBeGreaterThan(6);
     expect(await cycle()).toMatchObject({ more: false, failed: {} });
 
     const live = { message_type: 'live' };
