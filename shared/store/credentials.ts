@@ -58,6 +58,35 @@ export function loginsOf(
   return () => [async () => ({ user, password: typeof password === 'string' ? password : await password() })];
 }
 
+/**
+ * Opens a connection with the first login that isn't refused, none tried twice. Throws the last refusal, or at once what
+ * isn't one.
+ */
+export async function openWith<Connection>(
+  logins: Logins,
+  refused: (error: unknown) => boolean,
+  open: (login: Login) => Promise<Connection>,
+): Promise<Connection> {
+  const tried: Login[] = [];
+  let refusal: unknown;
+  for (const next of logins()) {
+    const login = await next();
+    if (login === undefined || tried.some((before) => same(before, login))) continue;
+    tried.push(login);
+    try {
+      return await open(login);
+    } catch (error) {
+      if (!refused(error)) throw error;
+      refusal = error;
+    }
+  }
+  throw refusal ?? new DatabaseUnavailable('there is no login for the database');
+}
+
+function same(one: Login, other: Login): boolean {
+  return one.user === other.user && one.password === other.password;
+}
+
 function secretLogins(arn: string, user: string | undefined, read: ReadSecret): Logins {
   let cached: { login: Login; at: number } | undefined;
 

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { DatabaseUnavailable, RelayboxError } from '../../message/errors.ts';
-import { type Login, type Logins, loginsOf } from '../credentials.ts';
+import { type Login, type Logins, loginsOf, openWith } from '../credentials.ts';
 import type { Transaction, TransactionLimits } from '../inbox-store.ts';
 import { trustedRoots } from '../tls.ts';
 import { loginRefused, refusedByServer } from './connection-errors.ts';
@@ -206,12 +206,7 @@ async function openClient(
   limits: PoolLimits,
   options: ConnectOptions,
 ): Promise<pg.Client> {
-  const tried: Login[] = [];
-  let refusal: unknown;
-  for (const next of logins()) {
-    const login = await next();
-    if (login === undefined || tried.some((before) => same(before, login))) continue;
-    tried.push(login);
+  return await openWith(logins, loginRefused, async (login) => {
     const client = new pg.Client(await clientConfig(host, login, limits, options));
     // It reports a failure to connect twice.
     client.on('error', () => undefined);
@@ -223,11 +218,9 @@ async function openClient(
       return client;
     } catch (error) {
       cut(client);
-      if (!loginRefused(error)) throw error;
-      refusal = error;
+      throw error;
     }
-  }
-  throw refusal ?? new DatabaseUnavailable('there is no login for the database');
+  });
 }
 
 async function clientConfig(
@@ -248,8 +241,4 @@ async function clientConfig(
     connectionTimeoutMillis: limits.connectTimeoutMs,
     ...(host.proxy ? {} : { application_name: options.applicationName ?? 'relaybox' }),
   };
-}
-
-function same(one: Login, other: Login): boolean {
-  return one.user === other.user && one.password === other.password;
 }

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { DatabaseUnavailable } from '../../message/errors.ts';
+import { type Instant, instant, since } from '../age.ts';
 
 /** How many connections, and how old they may get. */
 export interface PoolLimits {
@@ -186,19 +187,6 @@ export class ConnectionPool {
 /** Closes the socket at once, whatever the connection is doing. */
 export function cut(client: pg.ClientBase): void {
   if (client instanceof pg.Client) client.connection.stream.destroy();
-}
-
-interface Instant {
-  readonly wall: number;
-  readonly monotonic: number;
-}
-
-function instant(): Instant {
-  return { wall: Date.now(), monotonic: performance.now() };
-}
-
-function since(then: Instant): number {
-  return Math.max(Date.now() - then.wall, performance.now() - then.monotonic);
 }
 
 /** An idle connection doesn't keep the process alive. */

@@ -1,7 +1,7 @@
 import sql from 'mssql';
 import type { Connection } from 'tedious';
-import { DatabaseUnavailable } from '../../message/errors.ts';
-import type { Login, Logins } from '../credentials.ts';
+import { type Instant, instant, since } from '../age.ts';
+import { type Logins, openWith } from '../credentials.ts';
 import { loginRefused } from './connection-errors.ts';
 
 /** How many connections, and how old they may get. */
@@ -123,30 +123,12 @@ export class LivingPool extends sql.ConnectionPool {
   }
 
   async #login(): Promise<Connection> {
-    const tried: Login[] = [];
-    let refusal: unknown;
-    for (const next of this.#logins()) {
-      const login = await next();
-      if (login === undefined || tried.some((before) => same(before, login))) continue;
-      tried.push(login);
+    return await openWith(this.#logins, loginRefused, async ({ user, password }) => {
       // Read and used in one go by the next line, before anybody else can come between.
-      Object.assign((this as unknown as { config: object }).config, {
-        user: login.user,
-        password: login.password,
-      });
-      try {
-        return await inherited._poolCreate.call(this);
-      } catch (error) {
-        if (!loginRefused(error)) throw error;
-        refusal = error;
-      }
-    }
-    throw refusal ?? new DatabaseUnavailable('there is no login for the database');
+      Object.assign((this as unknown as { config: object }).config, { user, password });
+      return await inherited._poolCreate.call(this);
+    });
   }
-}
-
-function same(one: Login, other: Login): boolean {
-  return one.user === other.user && one.password === other.password;
 }
 
 /**
@@ -166,17 +148,4 @@ async function answers(connection: Connection): Promise<boolean> {
       done(false);
     }
   });
-}
-
-interface Instant {
-  readonly wall: number;
-  readonly monotonic: number;
-}
-
-function instant(): Instant {
-  return { wall: Date.now(), monotonic: performance.now() };
-}
-
-function since(then: Instant): number {
-  return Math.max(Date.now() - then.wall, performance.now() - then.monotonic);
 }
