@@ -26,35 +26,38 @@ export interface Decisions {
 
 /** Gives Failed messages another try. */
 export async function requeue(
-  { listFailed, outbox, inbox }: Decisions,
-  { dryRun, waitSeconds, select }: RequestOf<'requeue'>,
+  decisions: Decisions,
+  request: RequestOf<'requeue'>,
 ): Promise<FateResponse<'requeue'>> {
-  const outgoing = { change: outbox.requeue, refusal: requeueRefusal };
-  const incoming = { change: inbox.requeue, refusal: requeueInboxRefusal };
-  const decided = await bySelection(listFailed, select, {
-    outbox: (ids) => decideOutbox(outbox, outgoing, ids, { dryRun, waitSeconds }),
-    inbox: (ids) => decideInbox(inbox, incoming, ids, { dryRun }),
+  const { outbox, inbox } = decisions;
+  const decided = await decide(decisions, request, {
+    outbox: { change: outbox.requeue, refusal: requeueRefusal },
+    inbox: { change: inbox.requeue, refusal: requeueInboxRefusal },
   });
-  return { command: 'requeue', dryRun, ...decided };
+  return { command: 'requeue', dryRun: request.dryRun, ...decided };
 }
 
 /** Ends messages in Discarded, with who and why. */
 export async function discard(
-  { listFailed, outbox, inbox }: Decisions,
-  { dryRun, waitSeconds, select, by, reason }: RequestOf<'discard'>,
+  decisions: Decisions,
+  request: RequestOf<'discard'>,
 ): Promise<FateResponse<'discard'>> {
-  const lastError = storable(`Discarded by ${by}: ${reason}`);
-  const outgoing: OutboxDecision = {
-    change: (lease, ids) => outbox.discard(lease, ids, lastError),
-    refusal: discardRefusal,
-  };
-  const incoming: InboxDecision = {
-    change: (ids) => inbox.discard(ids, lastError),
-    refusal: discardInboxRefusal,
-  };
-  const decided = await bySelection(listFailed, select, {
-    outbox: (ids) => decideOutbox(outbox, outgoing, ids, { dryRun, waitSeconds }),
-    inbox: (ids) => decideInbox(inbox, incoming, ids, { dryRun }),
+  const { outbox, inbox } = decisions;
+  const lastError = storable(`Discarded by ${request.by}: ${request.reason}`);
+  const decided = await decide(decisions, request, {
+    outbox: { change: (lease, ids) => outbox.discard(lease, ids, lastError), refusal: discardRefusal },
+    inbox: { change: (ids) => inbox.discard(ids, lastError), refusal: discardInboxRefusal },
   });
-  return { command: 'discard', dryRun, ...decided };
+  return { command: 'discard', dryRun: request.dryRun, ...decided };
+}
+
+async function decide(
+  { listFailed, outbox, inbox }: Decisions,
+  { dryRun, waitSeconds, select }: RequestOf<'requeue' | 'discard'>,
+  decision: { readonly outbox: OutboxDecision; readonly inbox: InboxDecision },
+): ReturnType<typeof bySelection> {
+  return await bySelection(listFailed, select, {
+    outbox: (ids) => decideOutbox(outbox, decision.outbox, ids, { dryRun, waitSeconds }),
+    inbox: (ids) => decideInbox(inbox, decision.inbox, ids, { dryRun }),
+  });
 }
