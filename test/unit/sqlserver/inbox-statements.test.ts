@@ -112,8 +112,9 @@ describe('each statement of the inbox and of the operators’ commands on SQL Se
       claims.find(({ text }) => text.includes('[Doomed] AS [doomed]')),
       claims.find(({ text }) => text.startsWith('\nUPDATE k')),
     ];
-    expect(unkeyed?.text.split(claimHint).length, 'both parts of an unkeyed claim').toBe(3);
-    expect(keys?.text.split(claimHint).length, 'both parts of the keys').toBe(3);
+    const locking = claimHint.slice(0, -1);
+    expect(unkeyed?.text.split(locking).length, 'both parts of an unkeyed claim').toBe(3);
+    expect(keys?.text.split(locking).length, 'both parts of the keys').toBe(3);
   });
 
   it('waits for what it is about to change: a key is locked before its rows', () => {
@@ -181,7 +182,7 @@ describe('each statement of the inbox and of the operators’ commands on SQL Se
     for (const { text, values } of of('purge').filter((one) => one.text.includes('DELETE t'))) {
       expect(text).toContain('SET DEADLOCK_PRIORITY LOW');
       expect(text).toContain("@LockOwner = 'Transaction'");
-      expect(text).toContain(claimHint);
+      expect(text).toContain(claimHint.slice(0, -1));
       expect(Number(values[1])).toBeLessThanOrEqual(500);
     }
   });

@@ -1,6 +1,8 @@
 -- Built beside running writers where the edition can (Enterprise, Developer; the options say how this run builds them).
 -- On Standard and below, writers of a table wait while one of its indexes is built: see docs/engines.md for how long.
 -- An index that was interrupted is rolled back as a whole, so there are no invalid ones to find.
+-- A filtered index stores what its filter tests: without that SQL Server looks up each row of it for `IS NULL` again,
+-- and may not choose it at all. Only the state is left out of the key's: a claim changes it.
 
 -- step: outbox due, index
 -- Due at once (no next attempt) in their order, then those with a time to come back at, in its order. All states and
@@ -30,17 +32,19 @@ IF INDEXPROPERTY(OBJECT_ID({{inbox_literal}}), {{inbox_index_identity_literal}},
 -- Unkeyed rows not ended. A claim changes none of these columns, nor one the filter names.
 IF INDEXPROPERTY(OBJECT_ID({{inbox_literal}}), {{inbox_index_ready_literal}}, 'IndexID') IS NULL
   CREATE INDEX {{inbox_index_ready}} ON {{inbox}} ([LaneDigest], [Sequence])
+    INCLUDE ([ProcessedAtUtc], [NextAttemptAtUtc], [PartitionKey])
     WHERE [ProcessedAtUtc] IS NULL AND [NextAttemptAtUtc] IS NULL AND [PartitionKey] IS NULL WITH ({{online}});
 
 -- step: inbox waiting, index
 IF INDEXPROPERTY(OBJECT_ID({{inbox_literal}}), {{inbox_index_waiting_literal}}, 'IndexID') IS NULL
   CREATE INDEX {{inbox_index_waiting}} ON {{inbox}} ([LaneDigest], [NextAttemptAtUtc])
+    INCLUDE ([ProcessedAtUtc], [PartitionKey])
     WHERE [ProcessedAtUtc] IS NULL AND [NextAttemptAtUtc] IS NOT NULL AND [PartitionKey] IS NULL WITH ({{online}});
 
 -- step: inbox key order, index
 -- A key's rows that are not done, whatever their type, in the order of arrival.
 IF INDEXPROPERTY(OBJECT_ID({{inbox_literal}}), {{inbox_index_key_literal}}, 'IndexID') IS NULL
-  CREATE INDEX {{inbox_index_key}} ON {{inbox}} ([KeyDigest], [Sequence]) INCLUDE ([Held])
+  CREATE INDEX {{inbox_index_key}} ON {{inbox}} ([KeyDigest], [Sequence]) INCLUDE ([Held], [PartitionKey])
     WHERE [PartitionKey] IS NOT NULL AND [State] IN (0, 1, 3) WITH ({{online}});
 
 -- step: inbox failed, index
@@ -48,17 +52,21 @@ IF INDEXPROPERTY(OBJECT_ID({{inbox_literal}}), {{inbox_index_failed_literal}}, '
   CREATE INDEX {{inbox_index_failed}} ON {{inbox}} ([Consumer], [MessageType], [Id]) WHERE [State] = 3 WITH ({{online}});
 
 -- step: inbox ended, index
+-- Without the Failed ones: they stay, the oldest in front, and each batch of retention would go through them all.
 IF INDEXPROPERTY(OBJECT_ID({{inbox_literal}}), {{inbox_index_ended_literal}}, 'IndexID') IS NULL
-  CREATE INDEX {{inbox_index_ended}} ON {{inbox}} ([ProcessedAtUtc]) WHERE [ProcessedAtUtc] IS NOT NULL WITH ({{online}});
+  CREATE INDEX {{inbox_index_ended}} ON {{inbox}} ([ProcessedAtUtc])
+    WHERE [ProcessedAtUtc] IS NOT NULL AND [State] IN (2, 4) WITH ({{online}});
 
 -- step: inbox keys due, index
 IF INDEXPROPERTY(OBJECT_ID({{keys_literal}}), {{keys_index_due_literal}}, 'IndexID') IS NULL
   CREATE INDEX {{keys_index_due}} ON {{keys}} ([LaneDigest], [HeadSequence])
+    INCLUDE ([Blocked], [NextAttemptAtUtc])
     WHERE [Blocked] = 0 AND [NextAttemptAtUtc] IS NULL WITH ({{online}});
 
 -- step: inbox keys waiting, index
 IF INDEXPROPERTY(OBJECT_ID({{keys_literal}}), {{keys_index_waiting_literal}}, 'IndexID') IS NULL
   CREATE INDEX {{keys_index_waiting}} ON {{keys}} ([LaneDigest], [NextAttemptAtUtc])
+    INCLUDE ([Blocked])
     WHERE [Blocked] = 0 AND [NextAttemptAtUtc] IS NOT NULL WITH ({{online}});
 
 -- step: inbox receipts age, index

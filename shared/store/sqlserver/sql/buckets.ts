@@ -7,8 +7,3 @@ export const BUCKETS = `(VALUES ${Array.from({ length: defaults.buckets }, (_, b
 export function bucketsIn(parameter: string): string {
   return `(SELECT CONVERT(TINYINT, [value]) FROM OPENJSON(${parameter}))`;
 }
-
-/** The ids of a JSON array of texts, as a subquery. */
-export function idsIn(parameter: string): string {
-  return `(SELECT CONVERT(UNIQUEIDENTIFIER, [value]) FROM OPENJSON(${parameter}))`;
-}

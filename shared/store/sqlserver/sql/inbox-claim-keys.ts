@@ -2,16 +2,19 @@ import { binary, type Names } from '../names.ts';
 import { oneMore } from './counting.ts';
 import { headOf } from './inbox-keys.ts';
 import {
+  by,
   changing,
   chosenFrom,
   claimedOutput,
   claiming,
   claimSet,
   digestFrom,
+  digestGiven,
   doomed,
   free,
   idText,
   killedReason,
+  type NamedIndex,
   notPaused,
   suspect,
 } from './inbox-shared.ts';
@@ -27,19 +30,24 @@ const leased = `OPENJSON(@p1) WITH ([key] CHAR(64) '$.key', [token] UNIQUEIDENTI
  * where it is written, as in `claimUnkeyed`.
  */
 export function leaseKeys(names: Names, { oneSource = false } = {}): string {
-  const candidates = (due: string, order: string): string => `SELECT TOP (@p2) k.[KeyDigest], k.[HeadSequence]
-      FROM ${names.keys} AS k ${claiming}
-      WHERE k.[LaneDigest] = @p1 AND k.[Blocked] = 0 AND ${due} AND k.[LockedUntilUtc] <= ${now}
-        ${oneSource ? `AND k.[Source] = ${binary('@p4')} ` : ''}AND ${notPaused(names.inboxLanes, '@p1')}
+  const lane = digestGiven('@p1');
+  const candidates = (
+    due: string,
+    order: string,
+    index: NamedIndex,
+  ): string => `SELECT TOP (@p2) k.[KeyDigest], k.[HeadSequence]
+      FROM ${names.keys} AS k ${by(claiming, names, index)}
+      WHERE k.[LaneDigest] = ${lane} AND k.[Blocked] = 0 AND ${due} AND k.[LockedUntilUtc] <= ${now}
+        ${oneSource ? `AND k.[Source] = ${binary('@p4')} ` : ''}AND ${notPaused(names.inboxLanes, lane)}
       ORDER BY ${order}`;
   return `
 UPDATE k SET [LockToken] = NEWID(), [LockedUntilUtc] = ${later('@p3')}
 OUTPUT CONVERT(NCHAR(64), inserted.[KeyDigest], 2) AS [key], ${idText('inserted.[LockToken]')} AS [token]
 FROM (
   SELECT TOP (@p2) f.[KeyDigest] FROM (
-      SELECT * FROM (${candidates('k.[NextAttemptAtUtc] IS NULL', 'k.[HeadSequence]')}) AS ready
+      SELECT * FROM (${candidates('k.[NextAttemptAtUtc] IS NULL', 'k.[HeadSequence]', 'keys_index_due')}) AS ready
       UNION ALL
-      SELECT * FROM (${candidates(`k.[NextAttemptAtUtc] IS NOT NULL AND k.[NextAttemptAtUtc] <= ${now}`, 'k.[NextAttemptAtUtc]')}) AS come
+      SELECT * FROM (${candidates(`k.[NextAttemptAtUtc] IS NOT NULL AND k.[NextAttemptAtUtc] <= ${now}`, 'k.[NextAttemptAtUtc]', 'keys_index_waiting')}) AS come
   ) AS f ORDER BY f.[HeadSequence]
 ) AS c
 INNER LOOP JOIN ${names.keys} AS k WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON k.[KeyDigest] = c.[KeyDigest]
@@ -48,7 +56,7 @@ WHERE k.[LockedUntilUtc] <= ${now}`;
 
 /** Whether a head may be handled now by a handler of the type: 1 or 0, over the alias `h`. */
 const due = (lane: string): string =>
-  `CASE WHEN h.[LaneDigest] = ${lane} AND (h.[NextAttemptAtUtc] IS NULL OR h.[NextAttemptAtUtc] <= ${now}) AND ${free('h')} THEN 1 ELSE 0 END`;
+  `CASE WHEN h.[LaneDigest] = ${digestGiven(lane)} AND (h.[NextAttemptAtUtc] IS NULL OR h.[NextAttemptAtUtc] <= ${now}) AND ${free('h')} THEN 1 ELSE 0 END`;
 
 /**
  * Second step: claims the leased keys' true heads, where they are due and of the type. `@p1` JSON array of keys and
@@ -85,7 +93,7 @@ export function headVerdicts(names: Names): string {
 SELECT g.[key] AS [key], ${idText('k.[LockToken]')} AS [token], ${idText('h.[Id]')} AS [head_id],
   CASE WHEN ${due('@p2')} = 0 THEN 'other' WHEN ${doomed('h', '@p3')} = 1 THEN 'doomed' ELSE 'free' END AS [verdict]
 FROM ${leased}
-INNER LOOP JOIN ${names.keys} AS k ON k.[KeyDigest] = ${digestFrom('g.[key]')} AND k.[LockToken] = g.[token]
+INNER LOOP JOIN ${names.keys} AS k WITH (FORCESEEK) ON k.[KeyDigest] = ${digestFrom('g.[key]')} AND k.[LockToken] = g.[token]
 OUTER APPLY (${headOf(names, 'k.[KeyDigest]')}) AS h
 WHERE k.[LockedUntilUtc] > ${now}`;
 }

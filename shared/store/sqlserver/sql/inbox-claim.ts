@@ -1,13 +1,16 @@
 import { binary, type Names } from '../names.ts';
 import {
+  by,
   chosenFrom,
   claimedOutput,
   claiming,
   claimSet,
+  digestGiven,
   doomed,
   free,
   idText,
   killedReason,
+  type NamedIndex,
   notPaused,
   size,
   suspect,
@@ -26,20 +29,22 @@ import { later, now } from './time.ts';
  * every claim.
  */
 export function claimUnkeyed(names: Names, { oneSource = false } = {}): string {
+  const lane = digestGiven('@p1');
   const candidates = (
     due: string,
     order: string,
+    index: NamedIndex,
   ): string => `SELECT TOP (@p2) i.[Id], i.[Sequence], ${size('i')} AS [Size],
         ${suspect('i')} AS [Suspect], ${doomed('i', '@p5')} AS [Doomed]
-      FROM ${names.inbox} AS i ${claiming}
-      WHERE i.[LaneDigest] = @p1 AND i.[ProcessedAtUtc] IS NULL AND i.[PartitionKey] IS NULL AND ${due}
+      FROM ${names.inbox} AS i ${by(claiming, names, index)}
+      WHERE i.[LaneDigest] = ${lane} AND i.[ProcessedAtUtc] IS NULL AND i.[PartitionKey] IS NULL AND ${due}
         AND ${free('i')} AND (@p6 = 0 OR (i.[State] = 0 AND ISNULL(i.[LostLeases], 0) = 0))
-        ${oneSource ? `AND i.[Source] = ${binary('@p7')} ` : ''}AND ${notPaused(names.inboxLanes, '@p1')}
+        ${oneSource ? `AND i.[Source] = ${binary('@p7')} ` : ''}AND ${notPaused(names.inboxLanes, lane)}
       ORDER BY ${order}`;
   const found = `
-      SELECT * FROM (${candidates('i.[NextAttemptAtUtc] IS NULL', 'i.[Sequence]')}) AS ready
+      SELECT * FROM (${candidates('i.[NextAttemptAtUtc] IS NULL', 'i.[Sequence]', 'inbox_index_ready')}) AS ready
       UNION ALL
-      SELECT * FROM (${candidates(`i.[NextAttemptAtUtc] IS NOT NULL AND i.[NextAttemptAtUtc] <= ${now}`, 'i.[NextAttemptAtUtc]')}) AS come
+      SELECT * FROM (${candidates(`i.[NextAttemptAtUtc] IS NOT NULL AND i.[NextAttemptAtUtc] <= ${now}`, 'i.[NextAttemptAtUtc]', 'inbox_index_waiting')}) AS come
     `;
   return `
 UPDATE i SET ${claimSet('CASE WHEN c.[Doomed] = 0 THEN @p5 END')},
@@ -69,9 +74,9 @@ WHERE i.[State] = 1 AND i.[LockToken] = d.[token]`;
 /** Notes that the type has a handler: `@p1` digest, `@p2` consumer, `@p3` type. The lock on the gap keeps two from inserting. */
 export function noteClaim(names: Names): string {
   return `
-UPDATE ${names.inboxLanes} WITH (ROWLOCK) SET [LastClaimAtUtc] = ${now} WHERE [LaneDigest] = @p1;
+UPDATE ${names.inboxLanes} WITH (ROWLOCK) SET [LastClaimAtUtc] = ${now} WHERE [LaneDigest] = ${digestGiven('@p1')};
 IF @@ROWCOUNT = 0
   INSERT INTO ${names.inboxLanes} ([LaneDigest], [Consumer], [MessageType], [LastClaimAtUtc])
   SELECT @p1, @p2, @p3, ${now}
-  WHERE NOT EXISTS (SELECT 1 FROM ${names.inboxLanes} WITH (UPDLOCK, HOLDLOCK, ROWLOCK) WHERE [LaneDigest] = @p1);`;
+  WHERE NOT EXISTS (SELECT 1 FROM ${names.inboxLanes} WITH (UPDLOCK, HOLDLOCK, ROWLOCK) WHERE [LaneDigest] = ${digestGiven('@p1')});`;
 }

@@ -58,10 +58,10 @@ SELECT f.[KeyDigest], f.[Id], f.[Sequence] FROM (
 ${keepKeys(names)}
 COMMIT TRANSACTION;
 SELECT r.[n] AS [n], CASE WHEN a.[Id] IS NOT NULL THEN 1 ELSE 0 END AS [added],
-  CASE WHEN CONVERT(VARBINARY(MAX), i.[Payload]) = CONVERT(VARBINARY(MAX), r.[Payload]) THEN 0 ELSE 1 END AS [differs]
+  CASE WHEN CONVERT(VARBINARY(MAX), s.[Payload]) = CONVERT(VARBINARY(MAX), r.[Payload]) THEN 0 ELSE 1 END AS [differs]
 FROM @input AS r
 LEFT JOIN @added AS a ON a.[Id] = r.[Id]
-LEFT JOIN ${names.inbox} AS i WITH (FORCESEEK) ON ${same}
+OUTER APPLY (SELECT TOP (1) i.[Payload] FROM ${names.inbox} AS i WITH (FORCESEEK) WHERE ${same}) AS s
 ORDER BY r.[n];
 END TRY
 BEGIN CATCH

@@ -1,5 +1,5 @@
 import type { Names } from '../names.ts';
-import { changing, digestFrom, size } from './inbox-shared.ts';
+import { by, changing, digestFrom, digestGiven, size } from './inbox-shared.ts';
 import { never, now } from './time.ts';
 
 /**
@@ -26,7 +26,7 @@ export function standing(alias: string): string {
 export function headOf(names: Names, key: string): string {
   return `SELECT TOP (1) r.[Id], r.[Sequence], r.[MessageType], r.[LaneDigest], r.[State], r.[NextAttemptAtUtc], r.[LockedUntilUtc],
       r.[RetryCount], r.[MaxRetries], r.[LostLeases], ${size('r')} AS [Size]
-    FROM ${names.inbox} AS r ${stepping}
+    FROM ${names.inbox} AS r ${by(stepping, names, 'inbox_index_key')}
     WHERE r.[KeyDigest] = ${key} AND ${standing('r')}
     ORDER BY r.[Sequence]`;
 }
@@ -105,8 +105,8 @@ UPDATE k SET ${headSet('CONVERT(UNIQUEIDENTIFIER, @p2)')}
 OUTPUT inserted.[HeadType], ${dueNow} INTO @next ([HeadType], [Due])
 FROM ${names.keys} AS k WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
 CROSS APPLY (${headOf(names, 'k.[KeyDigest]')}) AS h
-WHERE k.[KeyDigest] = @p3 AND EXISTS (SELECT 1 FROM @done);
+WHERE k.[KeyDigest] = ${digestGiven('@p3')} AND EXISTS (SELECT 1 FROM @done);
 DELETE k FROM ${names.keys} AS k WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
-WHERE k.[KeyDigest] = @p3 AND EXISTS (SELECT 1 FROM @done)
+WHERE k.[KeyDigest] = ${digestGiven('@p3')} AND EXISTS (SELECT 1 FROM @done)
   AND NOT EXISTS (${headOf(names, 'k.[KeyDigest]')});`;
 }

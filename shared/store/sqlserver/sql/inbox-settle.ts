@@ -1,6 +1,6 @@
 import type { Names } from '../names.ts';
 import { wayOn } from './inbox-keys.ts';
-import { changing, idText } from './inbox-shared.ts';
+import { changing, digestGiven, idText } from './inbox-shared.ts';
 import { now } from './time.ts';
 
 /**
@@ -30,7 +30,7 @@ WHERE i.[Id] = CONVERT(UNIQUEIDENTIFIER, @p1) AND i.[LockToken] = CONVERT(UNIQUE
 export function markKeyedProcessed(names: Names): string {
   return `
 DECLARE @locked INT;
-SELECT @locked = 1 FROM ${names.keys} AS k ${changing} WHERE k.[KeyDigest] = @p3;
+SELECT @locked = 1 FROM ${names.keys} AS k ${changing} WHERE k.[KeyDigest] = ${digestGiven('@p3')};
 DECLARE @done TABLE ([Id] UNIQUEIDENTIFIER NOT NULL);
 UPDATE i SET ${processed}
 OUTPUT inserted.[Id] INTO @done ([Id])

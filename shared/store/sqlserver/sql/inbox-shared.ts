@@ -1,3 +1,4 @@
+import type { Names } from '../names.ts';
 import { oneMore } from './counting.ts';
 import { now } from './time.ts';
 
@@ -16,6 +17,27 @@ export const changing = 'WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)';
 
 /** On figures and lists for people. They wait for no transaction that is open, and so leave out what it has not decided. */
 export const looking = 'WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK)';
+
+/** An index, as the migrations call it: of the inbox, of its keys, or one that retention goes by. */
+export type NamedIndex =
+  | 'inbox_index_ready'
+  | 'inbox_index_waiting'
+  | 'inbox_index_key'
+  | 'inbox_index_failed'
+  | 'inbox_index_ended'
+  | 'keys_index_due'
+  | 'keys_index_waiting'
+  | 'outbox_index_ended'
+  | 'receipts_index_age';
+
+/**
+ * One of these hints, with the index to go by. Named where some rows are wanted of many: the optimizer may else walk the
+ * clustered index, which is in order of arrival too, through all history. Most are filtered, and then the statement
+ * says each part of the filter as it stands there, without a parameter: else there would be no plan (error 8622).
+ */
+export function by(hint: string, names: Names, index: NamedIndex): string {
+  return `${hint.slice(0, -1)}, INDEX(${names.placeholders[index]}))`;
+}
 
 /** In nobody's hands. A row that another program marked without a lease is free too: else nobody would ever take it. */
 export function free(alias: string): string {
@@ -53,6 +75,14 @@ export function paused(alias: string): string {
 /** A digest out of JSON, where it stands as hexadecimal digits. */
 export function digestFrom(column: string): string {
   return `CONVERT(BINARY(32), ${column}, 2)`;
+}
+
+/**
+ * A digest that the driver sends, as the columns have it. It comes as VARBINARY, the higher of the two types: compared as
+ * it is, the column would be converted, and its index not be found.
+ */
+export function digestGiven(parameter: string): string {
+  return `CONVERT(BINARY(32), ${parameter})`;
 }
 
 /** An id as JavaScript writes them: the driver's own are in capitals. */

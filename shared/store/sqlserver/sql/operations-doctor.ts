@@ -1,6 +1,7 @@
 import type { Names } from '../names.ts';
-import { looking } from './inbox-shared.ts';
+import { by, looking } from './inbox-shared.ts';
 import { flag } from './operations-shared.ts';
+import { passing } from './outbox-predicates.ts';
 import { now } from './time.ts';
 
 /** How many rows a check looks at. */
@@ -61,7 +62,7 @@ export function foreignWorker(names: Names): string {
   return `
 SELECT
   (SELECT COUNT(*) FROM (
-    SELECT TOP (${lookLimit}) o.[LockedUntilUtc] FROM ${names.outbox} AS o ${looking} WHERE o.[Held] IN (0, 1) AND o.[State] = 1
+    SELECT TOP (${lookLimit}) o.[LockedUntilUtc] FROM ${names.outbox} AS o ${passing(names, 'due')} WHERE o.[Held] IN (0, 1) AND o.[State] = 1
   ) AS s WHERE s.[LockedUntilUtc] > ${now}) AS [claimed],
   (SELECT COUNT(*) FROM (
     SELECT TOP (${lookLimit}) o.[LockedUntilUtc] FROM ${names.outbox} AS o ${looking}
@@ -73,10 +74,10 @@ SELECT
 export function unnumbered(names: Names): string {
   return `
 SELECT COUNT(*) AS [count] FROM (
-  SELECT TOP (${lookLimit}) 1 AS [One] FROM ${names.outbox} AS o ${looking} WHERE o.[Held] IS NULL AND o.[State] IN (0, 1, 3)
+  SELECT TOP (${lookLimit}) 1 AS [One] FROM ${names.outbox} AS o ${passing(names, 'due')} WHERE o.[Held] IS NULL AND o.[State] IN (0, 1, 3)
   UNION ALL
   SELECT 1 FROM (
-    SELECT TOP (${lookLimit}) o.[Bucket], o.[Sequence] FROM ${names.outbox} AS o ${looking} WHERE o.[Held] = 0 AND o.[State] IN (0, 1)
+    SELECT TOP (${lookLimit}) o.[Bucket], o.[Sequence] FROM ${names.outbox} AS o ${passing(names, 'due')} WHERE o.[Held] = 0 AND o.[State] IN (0, 1)
   ) AS r WHERE r.[Bucket] IS NULL OR r.[Sequence] IS NULL
 ) AS s`;
 }
@@ -85,7 +86,7 @@ SELECT COUNT(*) AS [count] FROM (
 export function keysMissing(names: Names): string {
   return `
 SELECT COUNT(*) AS [count] FROM (
-  SELECT TOP (${lookLimit}) i.[KeyDigest], i.[ProcessedAtUtc], i.[Held] FROM ${names.inbox} AS i ${looking}
+  SELECT TOP (${lookLimit}) i.[KeyDigest], i.[ProcessedAtUtc], i.[Held] FROM ${names.inbox} AS i ${by(looking, names, 'inbox_index_key')}
   WHERE i.[PartitionKey] IS NOT NULL AND i.[State] IN (0, 1, 3)
 ) AS i
 WHERE (i.[ProcessedAtUtc] IS NULL OR i.[Held] = 1)

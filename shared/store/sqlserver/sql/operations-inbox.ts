@@ -7,7 +7,7 @@ import { now } from './time.ts';
 export function locateInbox(names: Names): string {
   return `
 SELECT ${idText('i.[Id]')} AS [id], i.[State] AS [state], ${flag(`i.[State] = 1 AND i.[LockedUntilUtc] > ${now}`)} AS [running]
-FROM ${idsOf('@p1')} INNER LOOP JOIN ${names.inbox} AS i ON i.[Id] = d.[id]`;
+FROM ${idsOf('@p1')} INNER LOOP JOIN ${names.inbox} AS i WITH (FORCESEEK) ON i.[Id] = d.[id]`;
 }
 
 /**

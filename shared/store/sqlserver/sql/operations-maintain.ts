@@ -1,8 +1,9 @@
 import { pageKeys } from '../../operations/walk.ts';
 import type { Names } from '../names.ts';
 import { headOf } from './inbox-keys.ts';
-import { claiming, digestFrom, idText, looking } from './inbox-shared.ts';
+import { by, claiming, digestFrom, idText, looking, type NamedIndex } from './inbox-shared.ts';
 import { age, flag } from './operations-shared.ts';
+import { besides } from './outbox-predicates.ts';
 import { now } from './time.ts';
 
 const batchLimit = 500;
@@ -15,14 +16,14 @@ const lookLimit = 50_000;
  */
 export function normaliseOutbox(names: Names): string {
   const ended = (state: number): string => `SELECT * FROM (
-    SELECT TOP (${batchLimit}) e.[Id] FROM ${names.outbox} AS e ${claiming} WHERE e.[State] = ${state} AND e.[ProcessedAtUtc] IS NULL
+    SELECT TOP (${batchLimit}) e.[Id] FROM ${names.outbox} AS e ${by(claiming, names, 'outbox_index_ended')} WHERE e.[State] = ${state} AND e.[ProcessedAtUtc] IS NULL
   ) AS e${state}`;
   return `
 SET DEADLOCK_PRIORITY LOW;
 UPDATE o SET [ProcessedAtUtc] = ${now}
 FROM (${[2, 3, 4].map(ended).join(' UNION ALL ')}) AS b
 INNER LOOP JOIN ${names.outbox} AS o WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON o.[Id] = b.[Id]
-WHERE o.[State] IN (2, 3, 4) AND o.[ProcessedAtUtc] IS NULL
+WHERE ${besides('o.[State] IN (2, 3, 4) AND o.[ProcessedAtUtc] IS NULL')}
 OPTION (MAXDOP 1);
 SELECT @@ROWCOUNT AS [changed];`;
 }
@@ -32,9 +33,9 @@ SELECT @@ROWCOUNT AS [changed];`;
  * right.
  */
 export function normaliseInbox(names: Names): string {
-  const ended = (name: string, when: string): string => `SELECT * FROM (
+  const ended = (name: string, when: string, index: NamedIndex): string => `SELECT * FROM (
     SELECT TOP (${batchLimit}) f.[Id] FROM (
-      SELECT TOP (${lookLimit}) e.[Id], e.[State] FROM ${names.inbox} AS e ${looking}
+      SELECT TOP (${lookLimit}) e.[Id], e.[State] FROM ${names.inbox} AS e ${by(looking, names, index)}
       WHERE e.[ProcessedAtUtc] IS NULL AND e.[NextAttemptAtUtc] ${when} AND e.[PartitionKey] IS NULL
     ) AS f WHERE f.[State] >= 2
   ) AS ${name}`;
@@ -42,7 +43,7 @@ export function normaliseInbox(names: Names): string {
 SET DEADLOCK_PRIORITY LOW;
 UPDATE i SET [ProcessedAtUtc] = ${now},
   [LastError] = CASE WHEN i.[State] = 2 THEN NULL ELSE ISNULL(i.[LastError], N'ended by another program, without a reason') END
-FROM (${ended('ready', 'IS NULL')} UNION ALL ${ended('waiting', 'IS NOT NULL')}) AS b
+FROM (${ended('ready', 'IS NULL', 'inbox_index_ready')} UNION ALL ${ended('waiting', 'IS NOT NULL', 'inbox_index_waiting')}) AS b
 INNER LOOP JOIN ${names.inbox} AS i WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON i.[Id] = b.[Id]
 WHERE i.[State] >= 2 AND i.[ProcessedAtUtc] IS NULL
 OPTION (MAXDOP 1);
@@ -74,7 +75,7 @@ export function strandedKeys(names: Names): string {
   return `
 SELECT CONVERT(NCHAR(64), p.[KeyDigest], 2) AS [key], ${flag('k.[KeyDigest] IS NULL AND h.[Id] IS NOT NULL')} AS [missing], ${idText('h.[Id]')} AS [id]
 FROM (
-  SELECT TOP (${pageKeys}) i.[KeyDigest] FROM ${names.inbox} AS i ${looking}
+  SELECT TOP (${pageKeys}) i.[KeyDigest] FROM ${names.inbox} AS i ${by(looking, names, 'inbox_index_key')}
   WHERE i.[PartitionKey] IS NOT NULL AND i.[State] IN (0, 1, 3) AND i.[KeyDigest] > ${digestFrom('@p1')}
   GROUP BY i.[KeyDigest] ORDER BY i.[KeyDigest]
 ) AS p

@@ -1,5 +1,5 @@
 import type { Names } from '../names.ts';
-import { idText, iso, looking, paused } from './inbox-shared.ts';
+import { by, idText, iso, looking, paused } from './inbox-shared.ts';
 import { flag } from './operations-shared.ts';
 import { now } from './time.ts';
 
@@ -35,7 +35,7 @@ OPTION (RECOMPILE)`;
 export function failedInbox(names: Names): string {
   return `
 SELECT TOP (@p6) ${listed('i')}, ISNULL(i.[Consumer], N'') AS [consumer], i.[Source] AS [source], i.[ExternalMessageId] AS [external_message_id]
-FROM ${names.inbox} AS i ${looking}
+FROM ${names.inbox} AS i ${by(looking, names, 'inbox_index_failed')}
 WHERE i.[State] = 3 AND (@p2 IS NULL OR (i.[Consumer] = @p1 AND i.[MessageType] = @p2 AND i.[LaneDigest] = CONVERT(BINARY(32), CONVERT(CHAR(64), @p7), 2)))
   AND (@p3 IS NULL OR i.[Consumer] > @p3 OR (i.[Consumer] = @p3 AND i.[MessageType] > @p4)
     OR (i.[Consumer] = @p3 AND i.[MessageType] = @p4 AND i.[Id] > ISNULL(CONVERT(UNIQUEIDENTIFIER, @p5), ${lowestId})))
@@ -60,24 +60,24 @@ export function showOutbox(names: Names): string {
   return `
 SELECT ${common('o', '@p1')}, o.[Destination] AS [destination], CONVERT(INT, ISNULL(o.[Bucket], 0)) AS [bucket],
   ${flag('n.[OpenUntilUtc] IS NOT NULL')} AS [open], ${flag(`s.[LockedUntilUtc] > ${now}`)} AS [leased]
-FROM ${names.outbox} AS o
+FROM ${names.outbox} AS o WITH (FORCESEEK)
 LEFT JOIN ${names.lanes} AS n ON n.[Destination] = o.[Destination] COLLATE Latin1_General_100_BIN2
 LEFT JOIN ${names.leases} AS s ON s.[Destination] = o.[Destination] COLLATE Latin1_General_100_BIN2 AND s.[Bucket] = o.[Bucket]
 WHERE o.[Id] = CONVERT(UNIQUEIDENTIFIER, @p2)`;
 }
 
-const shownInbox = (names: Names, payload: string): string => `
+const shownInbox = (names: Names, payload: string, hint = ''): string => `
 SELECT ${common('i', payload)}, ISNULL(i.[Consumer], N'') AS [consumer], i.[Source] AS [source],
   i.[ExternalMessageId] AS [external_message_id], ${flag('k.[KeyDigest] IS NOT NULL')} AS [keyed], ${flag('k.[Blocked] = 1')} AS [blocked],
   ${flag('k.[HeadSequence] = i.[Sequence]')} AS [head], ${flag(`k.[LockedUntilUtc] > ${now}`)} AS [leased],
   ${flag('n.[LastClaimAtUtc] IS NULL')} AS [unclaimed]
-FROM ${names.inbox} AS i
+FROM ${names.inbox} AS i${hint}
 LEFT JOIN ${names.inboxLanes} AS n ON n.[LaneDigest] = i.[LaneDigest]
 LEFT JOIN ${names.keys} AS k ON k.[KeyDigest] = i.[KeyDigest]`;
 
 /** An inbox row by its id, with what stands around it. `@p1` with payload, `@p2` id. */
 export function showInboxById(names: Names): string {
-  return `${shownInbox(names, '@p1')}
+  return `${shownInbox(names, '@p1', ' WITH (FORCESEEK)')}
 WHERE i.[Id] = CONVERT(UNIQUEIDENTIFIER, @p2)`;
 }
 

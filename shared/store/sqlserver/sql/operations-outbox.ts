@@ -1,6 +1,7 @@
 import type { Names } from '../names.ts';
 import { changing, idText, looking } from './inbox-shared.ts';
 import { flag, idsOf } from './operations-shared.ts';
+import { besides, byKey, passing } from './outbox-predicates.ts';
 import { now } from './time.ts';
 
 /** Held followers that one statement lets go; the relay's settles let the next ones go. */
@@ -20,14 +21,14 @@ const done = 'DECLARE @done TABLE ([Id] UNIQUEIDENTIFIER NOT NULL, [PartitionKey
 const noted = 'OUTPUT inserted.[Id], inserted.[PartitionKey] INTO @done ([Id], [PartitionKey])';
 const changed = `SELECT ${idText('d.[Id]')} AS [id], d.[PartitionKey] AS [partition_key] FROM @done AS d;`;
 
-const within = 'o.[Destination] = @p1 AND o.[Bucket] IN (SELECT f.[Bucket] FROM @fence AS f)';
+const within = `${besides('o.[Destination] = @p1')} AND o.[Bucket] IN (SELECT f.[Bucket] FROM @fence AS f)`;
 
 /** What a command needs to know of rows, by id (`@p1` JSON array). */
 export function locateOutbox(names: Names): string {
   return `
 SELECT ${idText('o.[Id]')} AS [id], o.[Destination] AS [destination], CONVERT(INT, ISNULL(o.[Bucket], 0)) AS [bucket], o.[State] AS [state],
   ${flag(`o.[State] = 1 AND o.[LockedUntilUtc] > ${now}`)} AS [running]
-FROM ${idsOf('@p1')} INNER LOOP JOIN ${names.outbox} AS o ON o.[Id] = d.[id]`;
+FROM ${idsOf('@p1')} INNER LOOP JOIN ${names.outbox} AS o WITH (FORCESEEK) ON o.[Id] = d.[id]`;
 }
 
 /**
@@ -49,7 +50,7 @@ UPDATE o SET [State] = 0, [Held] = 0, [RetryCount] = 0, [NextAttemptAtUtc] = NUL
 ${noted}
 FROM ${idsOf('@p3')} INNER LOOP JOIN ${names.outbox} AS o WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON o.[Id] = d.[id]
 CROSS APPLY (SELECT ${object} AS [Object]) AS h
-WHERE o.[State] = 3 AND ${within};
+WHERE ${besides('o.[State] = 3')} AND ${within};
 ${changed}`;
 }
 
@@ -61,7 +62,7 @@ ${done}
 UPDATE o SET [State] = 4, [Held] = 0, [NextAttemptAtUtc] = NULL, [LockedUntilUtc] = NULL, [ProcessedAtUtc] = ${now}, [LastError] = @p4
 ${noted}
 FROM ${idsOf('@p3')} INNER LOOP JOIN ${names.outbox} AS o WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON o.[Id] = d.[id]
-WHERE (o.[State] IN (0, 3) OR (o.[State] = 1 AND (o.[LockedUntilUtc] IS NULL OR o.[LockedUntilUtc] <= ${now}))) AND ${within};
+WHERE ${besides(`o.[State] IN (0, 3) OR (o.[State] = 1 AND (o.[LockedUntilUtc] IS NULL OR o.[LockedUntilUtc] <= ${now}))`)} AND ${within};
 ${changed}`;
 }
 
@@ -79,6 +80,7 @@ const stops = (names: Names, key: string, hint: string): string => `
  */
 export function releaseFollowers(names: Names): string {
   const key = `o.[Destination] = @p1 AND o.[PartitionKey] = g.[key] COLLATE Latin1_General_100_BIN2 AND DATALENGTH(o.[PartitionKey]) = DATALENGTH(g.[key])`;
+  const reading = byKey(names);
   return `
 ${fence(names)}
 ${done}
@@ -86,17 +88,17 @@ DECLARE @free TABLE ([Id] UNIQUEIDENTIFIER NOT NULL PRIMARY KEY);
 INSERT INTO @free ([Id])
 SELECT x.[Id]
 FROM OPENJSON(@p3) WITH ([key] NVARCHAR(200) '$') AS g
-CROSS APPLY (${stops(names, key, '')}
+CROSS APPLY (${stops(names, key, reading)}
 ) AS stop
 CROSS APPLY (
-  SELECT TOP (${releaseLimit}) o.[Id] FROM ${names.outbox} AS o
+  SELECT TOP (${releaseLimit}) o.[Id] FROM ${names.outbox} AS o ${reading}
   WHERE ${key} AND o.[Held] = 1 AND o.[State] IN (0, 1) AND ${within} AND (stop.[Sequence] IS NULL OR o.[Sequence] < stop.[Sequence])
   ORDER BY o.[Sequence]
 ) AS x;
 UPDATE o SET [Held] = 0
 ${noted}
 FROM @free AS f INNER LOOP JOIN ${names.outbox} AS o WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON o.[Id] = f.[Id]
-WHERE o.[Held] = 1 AND o.[State] IN (0, 1);
+WHERE ${besides('o.[Held] = 1 AND o.[State] IN (0, 1)')};
 ${changed}`;
 }
 
@@ -118,7 +120,7 @@ FROM (
   GROUP BY h.[Destination], h.[PartitionKey]
   ORDER BY h.[Destination], h.[PartitionKey]
 ) AS k
-OUTER APPLY (${stops(names, key, looking)}
+OUTER APPLY (${stops(names, key, passing(names, 'key'))}
 ) AS stop
 ORDER BY k.[Destination], k.[PartitionKey];`;
 }

@@ -1,6 +1,6 @@
 import type { Purgeable } from '../../../operations/requests.ts';
 import type { Names } from '../names.ts';
-import { claiming } from './inbox-shared.ts';
+import { by, claiming, looking, type NamedIndex } from './inbox-shared.ts';
 import { scanLimit } from './operations-shared.ts';
 import { now } from './time.ts';
 
@@ -8,23 +8,32 @@ interface Ended {
   readonly table: string;
   readonly id: string;
   readonly ended: string;
+  /** In the order of their end. Its rows are locked as they are read, so no other may be gone through. */
+  readonly index: NamedIndex;
   /** What the rows are to be, each as one range of an index. */
   readonly ranges: readonly string[];
 }
 
 function ended(names: Names, from: Purgeable): Ended {
   if (from === 'receipts') {
-    return { table: names.receipts, id: '[Digest]', ended: '[ReceivedAtUtc]', ranges: ['1 = 1'] };
+    return {
+      table: names.receipts,
+      id: '[Digest]',
+      ended: '[ReceivedAtUtc]',
+      index: 'receipts_index_age',
+      ranges: ['1 = 1'],
+    };
   }
   if (from === 'inbox') {
     const ranges = ['e.[ProcessedAtUtc] IS NOT NULL AND e.[State] IN (2, 4)'];
-    return { table: names.inbox, id: '[Id]', ended: '[ProcessedAtUtc]', ranges };
+    return { table: names.inbox, id: '[Id]', ended: '[ProcessedAtUtc]', index: 'inbox_index_ended', ranges };
   }
   // The index leads with the state: both at once would have to be sorted, with all of history in it.
   return {
     table: names.outbox,
     id: '[Id]',
     ended: '[ProcessedAtUtc]',
+    index: 'outbox_index_ended',
     ranges: ['e.[State] = 2', 'e.[State] = 4'],
   };
 }
@@ -44,10 +53,10 @@ export function purgeLock(names: Names, from: Purgeable): string {
  * Answers how many were removed, and whether another was at work all the time.
  */
 export function purgeBatch(names: Names, from: Purgeable): string {
-  const { table, id, ended: column, ranges } = ended(names, from);
+  const { table, id, ended: column, index, ranges } = ended(names, from);
   const oldest = ranges.map(
     (where) => `SELECT * FROM (
-        SELECT TOP (@p2) e.${id}, e.${column} FROM ${table} AS e ${claiming}
+        SELECT TOP (@p2) e.${id}, e.${column} FROM ${table} AS e ${by(claiming, names, index)}
         WHERE ${where} AND ${old(column)} ORDER BY e.${column}
       ) AS r`,
   );
@@ -79,10 +88,10 @@ END CATCH`;
 
 /** How many rows a purge would remove, counted up to a limit. `@p1` days. */
 export function purgeable(names: Names, from: Purgeable): string {
-  const { table, ended: column, ranges } = ended(names, from);
+  const { table, ended: column, index, ranges } = ended(names, from);
   const rows = ranges.map(
     (where) =>
-      `SELECT 1 AS [One] FROM ${table} AS e WITH (READPAST, READCOMMITTEDLOCK) WHERE ${where} AND ${old(column)}`,
+      `SELECT 1 AS [One] FROM ${table} AS e ${by(looking, names, index)} WHERE ${where} AND ${old(column)}`,
   );
   return `
 SELECT COUNT(*) AS [count] FROM (SELECT TOP (${scanLimit}) u.[One] FROM (${rows.join(' UNION ALL ')}) AS u) AS s`;

@@ -1,6 +1,7 @@
 import type { Names } from '../names.ts';
-import { iso, looking, paused } from './inbox-shared.ts';
+import { iso, paused } from './inbox-shared.ts';
 import { age, buckets, flag, looseScan, scanLimit } from './operations-shared.ts';
+import { passing } from './outbox-predicates.ts';
 import { now } from './time.ts';
 
 /** Not in another program's hands: its claim has run out, or never was. */
@@ -24,7 +25,7 @@ function outboxLanes(names: Names): string {
   const scans = parts.map(([held, state]) =>
     looseScan({
       first: "N''",
-      probe: `SELECT TOP (1) @next = o.[Destination] FROM ${names.outbox} AS o ${looking}
+      probe: `SELECT TOP (1) @next = o.[Destination] FROM ${names.outbox} AS o ${passing(names, 'due')}
     WHERE o.[Held] = ${held} AND o.[State] = ${state} AND o.[Destination] > @place ORDER BY o.[Destination];`,
       keep: 'INSERT INTO @lanes ([Destination]) SELECT @next WHERE NOT EXISTS (SELECT 1 FROM @lanes AS l WHERE l.[Destination] = @next);',
       limit: '@p1',
@@ -45,7 +46,7 @@ ORDER BY n.[Destination];`;
  */
 export function outboxStatus(names: Names): string {
   const of = (where: string): string =>
-    `${names.outbox} AS o ${looking} WHERE o.[Destination] = @place AND ${where}`;
+    `${names.outbox} AS o ${passing(names, 'due')} WHERE o.[Destination] = @place AND ${where}`;
   const byBucket = (when: string): string => `(
     SELECT ISNULL(SUM(s.[Free]), 0) AS [Free], COUNT(*) - ISNULL(SUM(s.[Free]), 0) AS [Busy] FROM (
       SELECT TOP (${scanLimit}) x.[Free] FROM ${buckets} CROSS APPLY (

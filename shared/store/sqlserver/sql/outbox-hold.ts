@@ -1,6 +1,6 @@
 import type { Names } from '../names.ts';
 import { begin, lockSql } from './outbox-fence.ts';
-import { blockersOf, passing } from './outbox-predicates.ts';
+import { besides, blockersOf, passing } from './outbox-predicates.ts';
 
 /** Due rows of a bucket that one batch looks through for further followers of a blocked key. */
 const SCAN = 2_000;
@@ -44,8 +44,8 @@ UPDATE o SET [Held] = 1
 FROM @met AS t
 INNER LOOP JOIN ${names.outbox} AS o WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON o.[Id] = t.[Id]
 INNER JOIN @head AS h ON h.[PartitionKey] = o.[PartitionKey] AND h.[Length] = DATALENGTH(o.[PartitionKey])
-WHERE o.[Destination] = @p1
-  AND o.[Bucket] IN (SELECT mine.[Bucket] FROM @mine AS mine) AND o.[State] IN (0, 1) AND o.[Held] = 0
+WHERE ${besides('o.[Destination] = @p1 AND o.[State] IN (0, 1) AND o.[Held] = 0')}
+  AND o.[Bucket] IN (SELECT mine.[Bucket] FROM @mine AS mine)
   AND o.[Id] <> h.[Id] AND (h.[Sequence] < o.[Sequence] OR o.[Sequence] IS NULL);
 SET @count = @@ROWCOUNT;
 COMMIT TRANSACTION;

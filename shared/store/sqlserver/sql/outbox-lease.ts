@@ -1,6 +1,6 @@
 import { bucketOf, guidText, type Names } from '../names.ts';
 import { BUCKETS, bucketsIn } from './buckets.ts';
-import { someDue } from './outbox-predicates.ts';
+import { besides, someDue } from './outbox-predicates.ts';
 import { later, now } from './time.ts';
 
 /** Makes the lane's lease rows where they are missing, and answers how many. `@p1` lane. Two at once wait for each other here, for a moment. */
@@ -52,5 +52,5 @@ export function bucketsOfSql(names: Names): string {
 SELECT ${guidText('o.[Id]')} AS [id], o.[Destination] AS [destination], ${bucketOf('o')} AS [bucket]
 FROM (SELECT DISTINCT CONVERT(UNIQUEIDENTIFIER, j.[value]) AS [Id] FROM OPENJSON(@p1) AS j) AS g
 INNER LOOP JOIN ${names.outbox} AS o WITH (READCOMMITTEDLOCK, ROWLOCK, FORCESEEK) ON o.[Id] = g.[Id]
-WHERE o.[State] IN (0, 1);`;
+WHERE ${besides('o.[State] IN (0, 1)')};`;
 }

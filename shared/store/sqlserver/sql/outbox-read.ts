@@ -1,6 +1,6 @@
 import { guidText, type Names } from '../names.ts';
-import { bucketsIn, idsIn } from './buckets.ts';
-import { blockersOf, passing, paused, unclaimed } from './outbox-predicates.ts';
+import { bucketsIn } from './buckets.ts';
+import { besides, blockersOf, passing, paused, unclaimed } from './outbox-predicates.ts';
 import { now } from './time.ts';
 
 /**
@@ -52,13 +52,14 @@ ORDER BY l.[Place], o.[Sequence];${answer(names)}`;
  * `@p5` the probe's token or null, `@p6` JSON array of ids.
  */
 export function readOnlySql(names: Names): string {
+  const due = `o.[Destination] = @p1 AND o.[State] IN (0, 1) AND o.[Held] = 0 AND ${unclaimed('o')}
+  AND (o.[NextAttemptAtUtc] IS NULL OR o.[NextAttemptAtUtc] <= ${now})`;
   return `${given}
 INSERT INTO @read ([Id], [Place], [Bucket], [Sequence], [PartitionKey])
 SELECT TOP (@p3) o.[Id], 0, o.[Bucket], o.[Sequence], o.[PartitionKey]
-FROM ${names.outbox} AS o WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK, FORCESEEK)
-WHERE o.[Id] IN ${idsIn('@p6')} AND o.[Destination] = @p1 AND o.[Bucket] IN ${bucketsIn('@p2')}
-  AND o.[State] IN (0, 1) AND o.[Held] = 0 AND (o.[NextAttemptAtUtc] IS NULL OR o.[NextAttemptAtUtc] <= ${now})
-  AND ${unclaimed('o')} AND ${open(names, '@p5')}
+FROM (SELECT DISTINCT CONVERT(UNIQUEIDENTIFIER, j.[value]) AS [Id] FROM OPENJSON(@p6) AS j) AS g
+INNER LOOP JOIN ${names.outbox} AS o WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK, FORCESEEK) ON o.[Id] = g.[Id]
+WHERE ${besides(due)} AND o.[Bucket] IN ${bucketsIn('@p2')} AND ${open(names, '@p5')}
 ORDER BY o.[Sequence];${answer(names, { missed: false })}`;
 }
 
@@ -124,6 +125,6 @@ FROM @read AS r
 INNER JOIN ${names.outbox} AS o WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK, FORCESEEK) ON o.[Id] = r.[Id]
 LEFT JOIN @first AS f ON f.[PartitionKey] = r.[PartitionKey] AND f.[Length] = DATALENGTH(r.[PartitionKey])
 LEFT JOIN @missed AS m ON m.[PartitionKey] = r.[PartitionKey] AND m.[Length] = DATALENGTH(r.[PartitionKey])
-WHERE o.[State] IN (0, 1) AND o.[Held] = 0
+WHERE ${besides('o.[State] IN (0, 1) AND o.[Held] = 0')}
 ORDER BY r.[Place], r.[Sequence], r.[Id];`;
 }

@@ -2,7 +2,7 @@ import type { AfterSuccess } from '../../outbox-store.ts';
 import { guidText, type Names } from '../names.ts';
 import { oneMore } from './counting.ts';
 import { begin, extendSql } from './outbox-fence.ts';
-import { blockersOf } from './outbox-predicates.ts';
+import { besides, blockersOf } from './outbox-predicates.ts';
 import { later, now } from './time.ts';
 
 /** The columns that an archived row keeps; `State` and `ProcessedAtUtc` are its end's. */
@@ -86,7 +86,7 @@ DECLARE @given TABLE ([Id] UNIQUEIDENTIFIER NOT NULL PRIMARY KEY, [Follow] BIT N
 DECLARE @done TABLE ([Id] UNIQUEIDENTIFIER NOT NULL, [PartitionKey] NVARCHAR(200) COLLATE Latin1_General_100_BIN2 NULL, [State] INT NOT NULL);
 DECLARE @freed TABLE ([Bucket] TINYINT NOT NULL);`;
 
-const ours = `WHERE o.[Destination] = @p1 AND o.[State] IN (0, 1) AND o.[Bucket] IN (SELECT mine.[Bucket] FROM @mine AS mine)`;
+const ours = `WHERE ${besides('o.[Destination] = @p1 AND o.[State] IN (0, 1)')} AND o.[Bucket] IN (SELECT mine.[Bucket] FROM @mine AS mine)`;
 
 function columns(alias: string): string {
   return archived.map((column) => `${alias}[${column}]`).join(', ');
@@ -117,7 +117,7 @@ IF EXISTS (SELECT 1 FROM @given AS g WHERE g.[Follow] = 1)
     ) AS n
   ) AS lowest
   INNER LOOP JOIN ${names.outbox} AS f WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON f.[Id] = lowest.[Id]
-  WHERE lowest.[Free] = 1 AND f.[Held] = 1 AND f.[State] IN (0, 1);`;
+  WHERE lowest.[Free] = 1 AND ${besides('f.[Held] = 1 AND f.[State] IN (0, 1)')};`;
 }
 
 /** One result set of kinds and values. */
