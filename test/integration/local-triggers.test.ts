@@ -8,6 +8,7 @@ import { type LocalQueue, type LocalSqs, startSqs } from '../../local/sqs.ts';
 import { startHttpTrigger } from '../../local/triggers/http.ts';
 import { failedRecords, QueueTrigger, type QueueTriggerOptions } from '../../local/triggers/queue.ts';
 import { Schedule } from '../../local/triggers/schedule.ts';
+import { until } from '../support/until.ts';
 
 const fixture = (name: string) => fileURLToPath(new URL(`./fixtures/${name}.ts`, import.meta.url));
 const invoked: unknown[] = [];
@@ -34,14 +35,6 @@ afterAll(async () => {
 async function send(queue: LocalQueue, ...bodies: string[]): Promise<void> {
   const Entries = bodies.map((MessageBody, index) => ({ Id: String(index), MessageBody }));
   await client.send(new SendMessageBatchCommand({ QueueUrl: queue.url, Entries }));
-}
-
-async function until(check: () => Promise<boolean> | boolean): Promise<void> {
-  const end = Date.now() + 10_000;
-  while (!(await check())) {
-    if (Date.now() > end) throw new Error('it did not come about within 10 s');
-    await sleep(25);
-  }
 }
 
 describe('local queue trigger: batches end as on AWS', () => {
@@ -77,7 +70,7 @@ describe('local queue trigger: batches end as on AWS', () => {
     });
     await send(queue, 'one', 'refuse this', 'two');
     poll(queue);
-    await until(async () => (await sqs.depth(dead)).ready === 1);
+    await until(async () => (await sqs.depth(dead)).ready === 1, Boolean);
     expect(await sqs.bodies(dead)).toEqual(['refuse this']);
     expect(await isEmpty(queue)).toBe(true);
     expect(seen.filter(({ delivered }) => delivered).map(({ body }) => body)).toEqual(['one', 'two']);
@@ -90,7 +83,7 @@ describe('local queue trigger: batches end as on AWS', () => {
     poll(queue, {
       repeat: ({ body, attributes }) => body === 'one' && attributes.ApproximateReceiveCount === '1',
     });
-    await until(() => isEmpty(queue));
+    await until(() => isEmpty(queue), Boolean);
     expect(seen.map(({ body }) => body).sort()).toEqual(['one', 'one', 'two']);
   });
 
@@ -127,7 +120,7 @@ describe('local schedule and HTTP triggers', () => {
   it('a schedule invokes again and again, and no longer once it is stopped', async () => {
     invoked.length = 0;
     const schedule = new Schedule({ host, functionName: 'sandbox', everyMs: 50 });
-    await until(() => invoked.length >= 3);
+    await until(() => invoked.length >= 3, Boolean);
     await schedule.stop();
     const count = invoked.length;
     await sleep(150);

@@ -3,13 +3,13 @@ import pg from 'pg';
 import type { Transaction } from '../../../shared/store/inbox-store.ts';
 import { connect } from '../../../shared/store/postgres/connections.ts';
 import { postgresInboxStore } from '../../../shared/store/postgres/inbox-store.ts';
-import { migrate } from '../../../shared/store/postgres/migrate.ts';
-import { bucketOf, type Names, postgresNames } from '../../../shared/store/postgres/names.ts';
+import { bucketOf, type Names } from '../../../shared/store/postgres/names.ts';
 import { postgresOperations, recordCycle } from '../../../shared/store/postgres/operations.ts';
 import { postgresOutboxStore } from '../../../shared/store/postgres/outbox-store.ts';
 import { insertRows, postgresOutbox } from '../../../shared/store/postgres/producer.ts';
 import { addSql } from '../../../shared/store/postgres/sql/add.ts';
 import { createDatabase } from '../database.ts';
+import { createMigratedDatabase } from '../migrated.ts';
 import { assemble, type Connected, type EngineParts, watched } from './assemble.ts';
 import type { Dialect } from './dialect.ts';
 import type { Table } from './tables.ts';
@@ -28,10 +28,8 @@ export const postgres: TestEngine = {
 };
 
 async function create({ timezone, tables = {} }: DatabaseOptions = {}): Promise<EngineDatabase> {
-  const created = await createDatabase(timezone === undefined ? {} : { timezone });
-  const { pool, url } = created;
-  const names = postgresNames(tables);
-  await migrate(pool, names);
+  const created = await createMigratedDatabase(timezone === undefined ? {} : { timezone }, tables);
+  const { pool, url, tables: names } = created;
   await pool.query(`CREATE TABLE effects (place bigint GENERATED ALWAYS AS IDENTITY, id text NOT NULL)`);
   const own = connected(url, 16, names);
   return assemble({

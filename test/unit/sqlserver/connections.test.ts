@@ -11,6 +11,7 @@ import {
   type SqlServerDatabase,
 } from '../../../shared/store/sqlserver/connections.ts';
 import { type TdsReply, type TdsRequest, type TdsServer, tdsServer } from '../../support/tds-server.ts';
+import { until } from '../../support/until.ts';
 
 // Against a server that speaks the wire protocol and understands no SQL: what is tested is what connections do.
 
@@ -209,7 +210,7 @@ describe('transactions on SQL Server', () => {
       expect(rpcs(server).length).toBe(1);
       // Asked again when it is over, as who rolls back does.
       expect(transaction.endedInside?.()).toContain('COMMIT');
-      await until(() => server.open() === 0);
+      await until(() => server.open() === 0, Boolean);
     },
   );
 
@@ -219,7 +220,7 @@ describe('transactions on SQL Server', () => {
     );
     const { commit } = await opened(database);
     await expect(commit()).rejects.toThrow(/was not followed by its COMMIT/);
-    await until(() => server.open() === 0);
+    await until(() => server.open() === 0, Boolean);
   });
 
   it('whose COMMIT gets no answer have an outcome that nobody knows', async () => {
@@ -235,7 +236,7 @@ describe('transactions on SQL Server', () => {
     );
     const transaction = await database.begin(limits);
     const waiting = expect(transaction.tx.query('WAIT', [])).rejects.toThrow();
-    await until(() => rpcs(server).length === 1);
+    await until(() => rpcs(server).length === 1, Boolean);
     await transaction.destroy();
     await waiting;
     await database.query('SELECT 1');
@@ -289,9 +290,4 @@ async function opened(database: SqlServerDatabase) {
     executor: transaction.executor,
     commit: () => transaction.commit(),
   };
-}
-
-async function until(come: () => boolean): Promise<void> {
-  for (let n = 0; n < 100 && !come(); n++) await sleep(10);
-  expect(come()).toBe(true);
 }
