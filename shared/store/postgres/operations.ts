@@ -1,5 +1,6 @@
 import { type EngineOperations, operationsOn } from '../operations/operations.ts';
 import type { OutboxLeases } from '../operations/outbox-fates.ts';
+import { rowsOf } from '../operations/rows.ts';
 import { checkSchema } from './check.ts';
 import type { Database } from './database.ts';
 import { type Names, type PostgresTables, postgresNames } from './names.ts';
@@ -11,7 +12,7 @@ import { pause, resume } from './operations/lanes.ts';
 import { normalise, repairsOf } from './operations/maintenance.ts';
 import { outboxChanges } from './operations/outbox-fate.ts';
 import { purgesOf } from './operations/purge.ts';
-import { type OperationsSource, rowsOf } from './operations/session.ts';
+import type { OperationsSource } from './operations/session.ts';
 import { showMessage } from './operations/show.ts';
 import { readStatus } from './operations/status.ts';
 import { recordCycle as recordCycleSql, relayAges } from './sql/operations-maintain.ts';

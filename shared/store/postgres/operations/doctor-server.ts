@@ -1,7 +1,8 @@
 import type { Check, Found } from '../../operations/examine.ts';
 import { crowded, unencrypted } from '../../operations/findings.ts';
+import { rowsOf } from '../../operations/rows.ts';
 import { connection, oldSnapshots } from '../sql/operations-doctor.ts';
-import { type OperationsSource, rowsOf } from './session.ts';
+import type { OperationsSource } from './session.ts';
 
 /** Checks of the server and of the way to it. */
 export function serverChecks(source: OperationsSource): readonly Check[] {

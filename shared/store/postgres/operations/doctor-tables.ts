@@ -1,11 +1,12 @@
 import type { Check, Found } from '../../operations/examine.ts';
 import { counted, foreignWorkers, orphans, stranded } from '../../operations/findings.ts';
+import { type Row, rowsOf } from '../../operations/rows.ts';
 import { checkSchema } from '../check.ts';
 import type { Names } from '../names.ts';
 import { brokenIndexes, foreignWorker, keysMissing, unnumbered, vacuum } from '../sql/operations-doctor.ts';
 import { orphanedKeys } from '../sql/operations-outbox.ts';
 import { outboxLanes } from '../sql/operations-status-outbox.ts';
-import { inTransaction, type OperationsSource, type Row, reading, rowsOf } from './session.ts';
+import { inTransaction, type OperationsSource, reading } from './session.ts';
 
 /** What the checks need. */
 interface DoctorContext {

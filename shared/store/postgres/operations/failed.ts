@@ -1,9 +1,10 @@
 import type { RequestOf } from '../../../operations/operations.ts';
 import type { FailedResponse } from '../../../operations/responses.ts';
 import { failedPage, laneValues, placeValues } from '../../operations/failed-page.ts';
+import { rowsOf } from '../../operations/rows.ts';
 import type { Names } from '../names.ts';
 import { failedInbox, failedOutbox } from '../sql/operations-messages.ts';
-import { inTransaction, type OperationsSource, reading, rowsOf } from './session.ts';
+import { inTransaction, type OperationsSource, reading } from './session.ts';
 
 /** One page of Failed rows. */
 export async function listFailed(

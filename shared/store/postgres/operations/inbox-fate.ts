@@ -1,10 +1,11 @@
 import type { InboxChanges } from '../../operations/inbox-fates.ts';
+import { type Row, rowsOf } from '../../operations/rows.ts';
 import { sqlState } from '../connection-errors.ts';
 import type { Database } from '../database.ts';
 import type { Names } from '../names.ts';
 import { lockKeysOfRows, refreshKeys } from '../sql/inbox-keys.ts';
 import { discardInbox, locateInbox, requeueInbox } from '../sql/operations-inbox.ts';
-import { inTransaction, type OperationsSource, type Row, rowsOf, writing } from './session.ts';
+import { inTransaction, type OperationsSource, writing } from './session.ts';
 
 /** What a decision about inbox rows needs. */
 export interface InboxContext {

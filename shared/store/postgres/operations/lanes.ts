@@ -2,10 +2,10 @@ import type { RequestOf } from '../../../operations/operations.ts';
 import type { LaneName } from '../../../operations/requests.ts';
 import type { LaneResponse } from '../../../operations/responses.ts';
 import { paused, resumed } from '../../operations/paused.ts';
+import { rowsOf } from '../../operations/rows.ts';
 import type { Database } from '../database.ts';
 import type { Names } from '../names.ts';
 import { pauseLane, resumeLane } from '../sql/operations-lanes.ts';
-import { rowsOf } from './session.ts';
 
 /** Stops a lane. What is on the wire or with a handler ends as it would; nothing new is taken. */
 export async function pause(

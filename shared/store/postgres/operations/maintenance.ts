@@ -1,4 +1,5 @@
 import type { Repairs } from '../../operations/repairs.ts';
+import { type Row, rowsOf } from '../../operations/rows.ts';
 import { pageKeys } from '../../operations/walk.ts';
 import { keyIdentity, lockKeys } from '../sql/inbox-keys.ts';
 import {
@@ -11,7 +12,7 @@ import {
 import { orphanedKeys, releaseFollowers } from '../sql/operations-outbox.ts';
 import { isLockTrouble, keysIn, refresh, withKeys } from './inbox-fate.ts';
 import type { OutboxContext } from './outbox-fate.ts';
-import { inTransaction, type OperationsSource, type Row, reading, rowsOf, writing } from './session.ts';
+import { inTransaction, type OperationsSource, reading, writing } from './session.ts';
 
 /** Completes rows that another program ended in its own way, and forgets workers of long ago. */
 export async function normalise({ source, names }: OutboxContext): Promise<number> {

@@ -1,7 +1,8 @@
 import type { OutboxChanges, OutboxLeases } from '../../operations/outbox-fates.ts';
+import { rowsOf } from '../../operations/rows.ts';
 import type { Names } from '../names.ts';
 import { discardOutbox, locateOutbox, releaseFollowers, requeueOutbox } from '../sql/operations-outbox.ts';
-import { inTransaction, type OperationsSource, rowsOf, writing } from './session.ts';
+import { inTransaction, type OperationsSource, writing } from './session.ts';
 
 /** What decisions about messages need. */
 export interface OutboxContext {

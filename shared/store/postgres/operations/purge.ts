@@ -1,7 +1,8 @@
 import type { Purges } from '../../operations/purging.ts';
+import { rowsOf } from '../../operations/rows.ts';
 import type { Names } from '../names.ts';
 import { purgeable, purgeBatch } from '../sql/operations-purge.ts';
-import { inTransaction, type OperationsSource, reading, rowsOf, writing } from './session.ts';
+import { inTransaction, type OperationsSource, reading, writing } from './session.ts';
 
 /** Removal of ended rows on PostgreSQL. What another purge holds is stepped over. */
 export function purgesOf(source: OperationsSource, names: Names): Purges {

@@ -1,7 +1,5 @@
 import type { Database } from '../database.ts';
 
-export { type Row, rowsOf } from '../../operations/rows.ts';
-
 /** Where operations take connections from: a `pg.Pool`, or what `connect` of the store answers. */
 export interface OperationsSource extends Database {
   connect(): Promise<OperationsClient>;

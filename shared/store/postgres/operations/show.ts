@@ -1,9 +1,10 @@
 import type { RequestOf } from '../../../operations/operations.ts';
 import type { ShowResponse } from '../../../operations/responses.ts';
+import { rowsOf } from '../../operations/rows.ts';
 import { shown } from '../../operations/shown.ts';
 import type { Names } from '../names.ts';
 import { showInbox, showOutbox } from '../sql/operations-messages.ts';
-import { inTransaction, type OperationsSource, reading, rowsOf } from './session.ts';
+import { inTransaction, type OperationsSource, reading } from './session.ts';
 
 /** Finds a message by its row's id in both boxes, or by its sender's identity in the inbox. */
 export async function showMessage(

@@ -1,10 +1,11 @@
 import type { LaneStatus, StatusResponse } from '../../../operations/responses.ts';
+import { rowsOf } from '../../operations/rows.ts';
 import { inboxLane, outboxLane } from '../../operations/status-rows.ts';
 import type { Database } from '../database.ts';
 import type { Names } from '../names.ts';
 import { inboxLanes, inboxStatus } from '../sql/operations-status-inbox.ts';
 import { outboxLanes, outboxStatus } from '../sql/operations-status-outbox.ts';
-import { inTransaction, type OperationsSource, reading, rowsOf } from './session.ts';
+import { inTransaction, type OperationsSource, reading } from './session.ts';
 
 const maxLanes = 500;
 
