@@ -187,6 +187,12 @@ describe('each statement of the inbox and of the operators’ commands on SQL Se
     }
   });
 
+  it('rounds no instant, which could be the last one that there is', () => {
+    const converted = statements.flatMap(({ text }) => [...text.matchAll(/DATETIME(?:2|OFFSET)?\((\d)\)/g)]);
+    expect(converted.length).toBeGreaterThan(10);
+    for (const [whole, digits] of converted) expect(digits, whole).toBe('7');
+  });
+
   it('takes no instant from JavaScript', () => {
     for (const { by, values } of statements) {
       for (const value of values) expect(value instanceof Date, by).toBe(false);

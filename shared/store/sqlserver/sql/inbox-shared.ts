@@ -90,9 +90,12 @@ export function idText(column: string): string {
   return `LOWER(CONVERT(NVARCHAR(36), ${column}))`;
 }
 
-/** An instant as ISO 8601 text. Read as text, it can't be taken for something to compute with. */
+/**
+ * An instant as ISO 8601 text. Read as text, it can't be taken for something to compute with. Cut to milliseconds and not
+ * rounded: the last instant there is, which .NET writes as its greatest, would be out of range, and its batch with it.
+ */
 export function iso(column: string): string {
-  return `(REPLACE(CONVERT(NVARCHAR(23), CONVERT(DATETIME2(3), SWITCHOFFSET(${column}, '+00:00')), 121), N' ', N'T') + N'Z')`;
+  return `(REPLACE(LEFT(CONVERT(NVARCHAR(27), CONVERT(DATETIME2(7), SWITCHOFFSET(${column}, '+00:00')), 121), 23), N' ', N'T') + N'Z')`;
 }
 
 /** What the payload counts as: its bytes as stored, UTF-16. SQL Server has no cheap way to know those of UTF-8. */

@@ -65,7 +65,7 @@ SELECT
     SELECT TOP (${lookLimit}) o.[LockedUntilUtc] FROM ${names.outbox} AS o ${passing(names, 'due')} WHERE o.[Held] IN (0, 1) AND o.[State] = 1
   ) AS s WHERE s.[LockedUntilUtc] > ${now}) AS [claimed],
   (SELECT COUNT(*) FROM (
-    SELECT TOP (${lookLimit}) o.[LockedUntilUtc] FROM ${names.outbox} AS o ${looking}
+    SELECT TOP (${lookLimit}) o.[LockedUntilUtc] FROM ${names.outbox} AS o ${by(looking, names, 'outbox_index_ended')}
     WHERE o.[State] = 2 AND o.[ProcessedAtUtc] > DATEADD(hour, -1, ${now}) ORDER BY o.[ProcessedAtUtc] DESC
   ) AS s WHERE s.[LockedUntilUtc] IS NOT NULL) AS [published]`;
 }

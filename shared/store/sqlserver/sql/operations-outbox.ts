@@ -1,5 +1,5 @@
 import type { Names } from '../names.ts';
-import { changing, idText, looking } from './inbox-shared.ts';
+import { changing, idText } from './inbox-shared.ts';
 import { flag, idsOf } from './operations-shared.ts';
 import { besides, byKey, passing } from './outbox-predicates.ts';
 import { now } from './time.ts';
@@ -114,7 +114,7 @@ SELECT k.[Destination] AS [destination], k.[PartitionKey] AS [partition_key], CO
   ${flag('stop.[Sequence] IS NULL OR stop.[Sequence] > k.[First]')} AS [orphaned]
 FROM (
   SELECT TOP (@p3) h.[Destination], h.[PartitionKey], MIN(h.[Bucket]) AS [Bucket], MIN(h.[Sequence]) AS [First]
-  FROM ${names.outbox} AS h ${looking}
+  FROM ${names.outbox} AS h ${passing(names, 'due')}
   WHERE h.[Held] = 1 AND h.[State] IN (0, 1) AND h.[PartitionKey] IS NOT NULL
     AND (h.[Destination] > @p1 OR (h.[Destination] = @p1 AND h.[PartitionKey] > @p2))
   GROUP BY h.[Destination], h.[PartitionKey]
