@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LocalQueue } from '../../local/sqs.ts';
+import { engine } from '../support/engine/engine.ts';
 import { createRelayWorld, type RelayWorld } from '../support/engine/relay-world.ts';
 import { not } from '../support/engine/values.ts';
 import { inboxRow } from '../support/inbox-rows.ts';
@@ -57,7 +58,7 @@ describe('a database that ends all sessions at once, again and again', () => {
     await Promise.all([
       functions.add('relays', { concurrency: 2, env: relaying(queue) }),
       functions.add('consumes', { concurrency: 2 }),
-      functions.add('handles', { concurrency: 2, timeoutMs: 4_000, env: handling }),
+      functions.add('handles', { concurrency: 2, timeoutMs: engine.shortMs, env: handling }),
     ]);
     functions.sweep('relays', 2);
     functions.sweep('handles', 2);

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { seeded } from '../../local/demo/random.ts';
 import type { LocalQueue } from '../../local/sqs.ts';
+import { engine } from '../support/engine/engine.ts';
 import { createRelayWorld, type RelayWorld } from '../support/engine/relay-world.ts';
 import { not } from '../support/engine/values.ts';
 import { until } from '../support/until.ts';
@@ -41,7 +42,11 @@ async function start(destinations: Readonly<Record<string, LocalQueue>>): Promis
     functions.add('relays', { concurrency: 2, env: relay }),
     functions.add('ingests', { concurrency: 2 }),
     ...types.map((type) =>
-      functions.add(type, { entry: 'handles', timeoutMs: 4_000, env: { ...lease, MESSAGE_TYPE: type } }),
+      functions.add(type, {
+        entry: 'handles',
+        timeoutMs: engine.shortMs,
+        env: { ...lease, MESSAGE_TYPE: type },
+      }),
     ),
   ]);
 }

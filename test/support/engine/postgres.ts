@@ -23,6 +23,7 @@ export const postgres: TestEngine = {
   repairsKeysByName: true,
   countsCodeUnits: false,
   many: 20_000,
+  shortMs: 4_000,
   createDatabase: create,
   createEmpty: () => createDatabase(),
 };

@@ -24,6 +24,7 @@ export const sqlserver: TestEngine = {
   repairsKeysByName: false,
   countsCodeUnits: true,
   many: 2_000,
+  shortMs: 10_000,
   createDatabase: create,
   createEmpty: async () => (serverUrl ? await createSqlServerDatabase(serverUrl, snapshotAsked()) : inert()),
 };

@@ -39,6 +39,8 @@ export interface TestEngine {
   readonly countsCodeUnits: boolean;
   /** Messages in a test of many: as many as pass in a minute or two where the engine's tests are run. */
   readonly many: number;
+  /** A function's timeout, as short as a new process with its first statements can bear where the engine's tests are run. */
+  readonly shortMs: number;
   /** Creates a migrated database of the file's own. */
   createDatabase(options?: DatabaseOptions): Promise<EngineDatabase>;
   /** Creates a database with nothing in it. */
