@@ -17,19 +17,13 @@ const REMEMBERED = 100;
 export class Quotas {
   /** By lease token: buckets that gave less than they were asked for. */
   readonly #short = new Map<string, Set<number>>();
-  #turn = 0;
 
   share(lease: LaneLease, limit: number): readonly Quota[] {
     const short = this.#short.get(lease.token) ?? new Set();
     const full = lease.buckets.filter((bucket) => !short.has(bucket)).length;
-    const even = Math.ceil(limit / lease.buckets.length);
-    const more = full === 0 ? even : Math.ceil(limit / full);
-    // The limit cuts the last buckets' share: each is last in its turn.
-    const start = this.#turn++ % lease.buckets.length;
-    return [...lease.buckets.slice(start), ...lease.buckets.slice(0, start)].map((bucket) => ({
-      bucket,
-      quota: short.has(bucket) ? even : more,
-    }));
+    const even = shareOf(limit, lease.buckets.length);
+    const more = full === 0 ? even : shareOf(limit, full);
+    return lease.buckets.map((bucket) => ({ bucket, quota: short.has(bucket) ? even : more }));
   }
 
   /** Takes in what a read brought. `cut`: the limit was reached, so few rows of a bucket say nothing of it. */
@@ -48,4 +42,12 @@ export class Quotas {
   forget(lease: LaneLease): void {
     this.#short.delete(lease.token);
   }
+}
+
+/**
+ * Half as much again as an even share. Of what the buckets then offer a read takes the earliest up to its limit, so none
+ * falls behind another, and one's surplus fills another's want.
+ */
+function shareOf(limit: number, buckets: number): number {
+  return Math.min(limit, Math.ceil((1.5 * limit) / buckets));
 }

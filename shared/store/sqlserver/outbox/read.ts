@@ -30,8 +30,8 @@ export function outboxReads(database: Database, names: Names, exclusive: Exclusi
 
   return {
     due(lease, request, quotas) {
-      const places = quotas.map(({ bucket, quota }, place) => ({ p: place, b: bucket, q: quota }));
-      return read(all, lease, request, [places, request.except ?? []]);
+      const buckets = quotas.map(({ bucket, quota }) => ({ b: bucket, q: quota }));
+      return read(all, lease, request, [buckets, request.except ?? []]);
     },
 
     only: (lease, request, ids) => read(only, lease, request, [lease.buckets, ids]),

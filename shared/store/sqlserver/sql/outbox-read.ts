@@ -4,8 +4,8 @@ import { besides, blockersOf, passing, paused, unclaimed } from './outbox-predic
 import { now } from './time.ts';
 
 /**
- * Reads due messages of leased buckets, bucket by bucket in their order, without a write to a table.
- * `@p1` lane, `@p2` JSON array of `{ p: place, b: bucket, q: quota }`, `@p3` limit, `@p4` bytes, `@p5` the probe's token
+ * Reads due messages of leased buckets, the earliest first, without a write to a table.
+ * `@p1` lane, `@p2` JSON array of `{ b: bucket, q: quota }`, `@p3` limit, `@p4` bytes, `@p5` the probe's token
  * or null, `@p6` JSON array of ids to leave out.
  *
  * - Rows that a producer hasn't committed are passed over, as a snapshot would. But a scan is no snapshot: a row of a key
@@ -14,6 +14,8 @@ import { now } from './time.ts';
  * - A settle of the same lease must not run meanwhile, since this sees rows and not a moment; the store sees to it.
  * - An APPLY per bucket is one descent of the index and then neighbours, for each of the three kinds of due rows.
  * - Every read begins at the head. What is under way is passed over by id.
+ * - The quotas are more than the limit, and the earliest rows of all are kept: so the buckets stay abreast, and a batch's
+ *   rows are neighbours in the table.
  * - `blocked`: 1 where an earlier row of the key is in the way, 0 where the key has rows in the way behind this one or it
  *   is such a row itself, null where the key is free.
  */
@@ -35,16 +37,15 @@ export function readSql(names: Names): string {
   ];
   return `${given}
 INSERT INTO @except ([Id]) SELECT DISTINCT CONVERT(UNIQUEIDENTIFIER, j.[value]) FROM OPENJSON(@p6) AS j;
-DECLARE @leased TABLE ([Place] INT NOT NULL PRIMARY KEY, [Bucket] TINYINT NOT NULL, [Quota] INT NOT NULL);
-INSERT INTO @leased ([Place], [Bucket], [Quota])
-SELECT j.[Place], j.[Bucket], j.[Quota]
-FROM OPENJSON(@p2) WITH ([Place] INT '$.p', [Bucket] TINYINT '$.b', [Quota] INT '$.q') AS j;
-INSERT INTO @read ([Id], [Place], [Bucket], [Sequence], [PartitionKey])
-SELECT TOP (@p3) o.[Id], l.[Place], l.[Bucket], o.[Sequence], o.[PartitionKey]
+DECLARE @leased TABLE ([Bucket] TINYINT NOT NULL PRIMARY KEY, [Quota] INT NOT NULL);
+INSERT INTO @leased ([Bucket], [Quota])
+SELECT j.[Bucket], j.[Quota] FROM OPENJSON(@p2) WITH ([Bucket] TINYINT '$.b', [Quota] INT '$.q') AS j;
+INSERT INTO @read ([Id], [Bucket], [Sequence], [PartitionKey])
+SELECT TOP (@p3) o.[Id], l.[Bucket], o.[Sequence], o.[PartitionKey]
 FROM @leased AS l CROSS APPLY (${branches.join('\n    UNION ALL')}
 ) AS o
 WHERE ${open(names, '@p5')}
-ORDER BY l.[Place], o.[Sequence];${answer(names)}`;
+ORDER BY ${earliest('o')};${answer(names)}`;
 }
 
 /**
@@ -55,19 +56,24 @@ export function readOnlySql(names: Names): string {
   const due = `o.[Destination] = @p1 AND o.[State] IN (0, 1) AND o.[Held] = 0 AND ${unclaimed('o')}
   AND (o.[NextAttemptAtUtc] IS NULL OR o.[NextAttemptAtUtc] <= ${now})`;
   return `${given}
-INSERT INTO @read ([Id], [Place], [Bucket], [Sequence], [PartitionKey])
-SELECT TOP (@p3) o.[Id], 0, o.[Bucket], o.[Sequence], o.[PartitionKey]
+INSERT INTO @read ([Id], [Bucket], [Sequence], [PartitionKey])
+SELECT TOP (@p3) o.[Id], o.[Bucket], o.[Sequence], o.[PartitionKey]
 FROM (SELECT DISTINCT CONVERT(UNIQUEIDENTIFIER, j.[value]) AS [Id] FROM OPENJSON(@p6) AS j) AS g
 INNER LOOP JOIN ${names.outbox} AS o WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK, FORCESEEK) ON o.[Id] = g.[Id]
 WHERE ${besides(due)} AND o.[Bucket] IN ${bucketsIn('@p2')} AND ${open(names, '@p5')}
-ORDER BY o.[Sequence];${answer(names, { missed: false })}`;
+ORDER BY ${earliest('o')};${answer(names, { missed: false })}`;
 }
 
 const given = `
 SET NOCOUNT ON;
 DECLARE @except TABLE ([Id] UNIQUEIDENTIFIER NOT NULL PRIMARY KEY);
-DECLARE @read TABLE ([Id] UNIQUEIDENTIFIER NOT NULL, [Place] INT NOT NULL, [Bucket] TINYINT NOT NULL, [Sequence] BIGINT NULL,
+DECLARE @read TABLE ([Id] UNIQUEIDENTIFIER NOT NULL, [Bucket] TINYINT NOT NULL, [Sequence] BIGINT NULL,
   [PartitionKey] NVARCHAR(200) COLLATE Latin1_General_100_BIN2 NULL);`;
+
+/** The order of reading, by the alias's columns. A row without a sequence, another program's of before it, comes last. */
+function earliest(alias: string): string {
+  return `CASE WHEN ${alias}.[Sequence] IS NULL THEN 1 ELSE 0 END, ${alias}.[Sequence], ${alias}.[Id]`;
+}
 
 /** A lane that is paused or open answers nothing: both are looked at with each batch. The probe's holder may read an open one. */
 function open(names: Names, probe: string): string {
@@ -83,7 +89,7 @@ function open(names: Names, probe: string): string {
  */
 function answer(names: Names, options: { readonly missed: boolean } = { missed: true }): string {
   const size = 'CONVERT(BIGINT, DATALENGTH(o.[Payload])) / 2';
-  const order = 'ORDER BY r.[Place], r.[Sequence], r.[Id] ROWS UNBOUNDED PRECEDING';
+  const order = `ORDER BY ${earliest('r')}`;
   // Keys are told apart by their lengths too, since grouping ignores trailing spaces.
   const missed = options.missed
     ? `
@@ -119,12 +125,12 @@ SELECT ${guidText('o.[Id]')} AS [id], o.[MessageType] AS [message_type], o.[Head
   r.[Bucket] AS [bucket],
   CASE WHEN f.[Id] IS NULL THEN NULL WHEN f.[Id] <> o.[Id] AND (f.[Sequence] < o.[Sequence] OR o.[Sequence] IS NULL) THEN 1 ELSE 0 END AS [blocked],
   CASE WHEN m.[Sequence] <= r.[Sequence] THEN 1 ELSE 0 END AS [overtakes],
-  CASE WHEN SUM(${size}) OVER (${order}) <= @p4 OR ROW_NUMBER() OVER (ORDER BY r.[Place], r.[Sequence], r.[Id]) = 1
+  CASE WHEN SUM(${size}) OVER (${order} ROWS UNBOUNDED PRECEDING) <= @p4 OR ROW_NUMBER() OVER (${order}) = 1
     THEN o.[Payload] END AS [payload]
 FROM @read AS r
 INNER JOIN ${names.outbox} AS o WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK, FORCESEEK) ON o.[Id] = r.[Id]
 LEFT JOIN @first AS f ON f.[PartitionKey] = r.[PartitionKey] AND f.[Length] = DATALENGTH(r.[PartitionKey])
 LEFT JOIN @missed AS m ON m.[PartitionKey] = r.[PartitionKey] AND m.[Length] = DATALENGTH(r.[PartitionKey])
 WHERE ${besides('o.[State] IN (0, 1) AND o.[Held] = 0')}
-ORDER BY r.[Place], r.[Sequence], r.[Id];`;
+${order};`;
 }
