@@ -102,6 +102,26 @@ describe('a message that makes the broker answer 500 each time', () => {
     expect(await world.db.count('outbox', { retry_count: not(0), state: 2 })).toBe(0);
   }, 40_000);
 
+  it('more of them than a lane remembers, added one after the other, keep back nothing that came after them', async () => {
+    const arrived: unknown[] = [];
+    world.destination('orders', entriesFail('"poison"', arrived));
+    await world.db.add(Array.from({ length: 40 }, () => message('poison')));
+    await world.db.add(Array.from({ length: 40 }, (_, n) => message({ n })));
+    const relay = world.relay({
+      ...quick,
+      retry: { firstSeconds: 60, factor: 1, maxSeconds: 60 },
+      breaker: { firstSeconds: 0.05, factor: 2, maxSeconds: 0.2 },
+    });
+    const running = relay.run(45_000);
+    await until(
+      () => arrived.length,
+      (count) => count === 40,
+      40_000,
+    );
+    relay.abort();
+    await running;
+  }, 60_000);
+
   it('alone in its lane, it is not charged: nothing proves that it is not the broker', async () => {
     await world.queue('orders');
     world.gate.inject({ fault: { kind: 'status', status: 500 } });

@@ -56,3 +56,19 @@ it("a key's next message is no witness where the broker has just refused the one
   await tryLane(session, probe([suspect]));
   expect(session.sent).toEqual([first, suspect]);
 });
+
+it.each([0, 0.3, 0.5, 0.7, 0.99])(
+  'a probe begins with any of the messages, but with none whose key has an earlier one (at %d)',
+  async (place) => {
+    const suspect = claimedMessage();
+    const due = ['a', 'b', 'a', null, 'b', 'a'].map((partitionKey) => claimedMessage({ partitionKey }));
+    const session = sessionOver([suspect, ...due]);
+    expect(await tryLane(session, probe([suspect]), () => place)).toBe('passed');
+    for (const key of ['a', 'b']) {
+      const ofKey = due.filter(({ partitionKey }) => partitionKey === key);
+      const sent = session.sent.filter(({ partitionKey }) => partitionKey === key);
+      expect(sent).toEqual(ofKey.slice(0, sent.length));
+    }
+    expect(session.sent).toContain(due[3]);
+  },
+);
