@@ -113,10 +113,11 @@ describe('maintenance that is killed at one statement after the other, two cycle
       functions.add('maintains', { concurrency: 2, timeoutMs: 60_000 }),
       functions.add('order.placed', { entry: 'handles', env: { MESSAGE_TYPE: 'order.placed' } }),
       functions.add('relays', {
+        timeoutMs: 30_000,
         env: {
           RELAYBOX_DESTINATIONS: JSON.stringify(destinations),
           RELAYBOX_AFTER_SUCCESS: 'archive',
-          RELAYBOX_LEASE_SECONDS: '2',
+          RELAYBOX_LEASE_SECONDS: '5',
         },
       }),
     ]);
@@ -142,12 +143,12 @@ describe('maintenance that is killed at one statement after the other, two cycle
     await until(
       () => db.count('archive', live),
       (archived) => archived === 80,
-      60_000,
+      120_000,
     );
     await until(
       () => db.count('inbox', { message_type: 'order.placed', state: 2 }),
       (handled) => handled === 80,
-      60_000,
+      120_000,
     );
     expect(await standing()).toEqual([outbox, inbox, 1]);
     expect(await db.count('outbox', { message_type: ['live', 'old'] })).toBe(0);
@@ -156,7 +157,7 @@ describe('maintenance that is killed at one statement after the other, two cycle
     expect(new Set(bodies).size).toBe(80);
     const effects = (await db.effects.all()).map(Number).sort((a, b) => a - b);
     expect(effects).toEqual(Array.from({ length: 80 }, (_, n) => n));
-  }, 180_000);
+  }, 300_000);
 });
 
 describe('maintenance that is killed with buckets leased for a repair', () => {
