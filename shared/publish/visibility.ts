@@ -60,16 +60,20 @@ async function tell(
   const client = await lazySqsClient(endpoint);
   const { ChangeMessageVisibilityBatchCommand } = await import('@aws-sdk/client-sqs');
   const calls = await inParallel(callsOf(records), CALLS_AT_ONCE, async ({ arn, entries }) => {
-    const command = new ChangeMessageVisibilityBatchCommand({
-      QueueUrl: await queueUrl(arn, client, endpoint),
-      Entries: entries.map(({ record, seconds }, index) => ({
-        Id: String(index),
-        ReceiptHandle: record.receiptHandle,
-        VisibilityTimeout: Math.min(Math.ceil(seconds), LONGEST_SECONDS),
-      })),
-    });
-    const { Failed: failed = [] } = await client.send(command, { abortSignal: signal });
-    return failed.map(({ Code: code, Message: message }) => `${code}: ${message}`);
+    try {
+      const command = new ChangeMessageVisibilityBatchCommand({
+        QueueUrl: await queueUrl(arn, client, endpoint),
+        Entries: entries.map(({ record, seconds }, index) => ({
+          Id: String(index),
+          ReceiptHandle: record.receiptHandle,
+          VisibilityTimeout: Math.min(Math.ceil(seconds), LONGEST_SECONDS),
+        })),
+      });
+      const { Failed: failed = [] } = await client.send(command, { abortSignal: signal });
+      return failed.map(({ Code: code, Message: message }) => `${code}: ${message}`);
+    } catch (error) {
+      return entries.map(() => errorText(error));
+    }
   });
   return calls.flat();
 }
