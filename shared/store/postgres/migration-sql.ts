@@ -13,7 +13,7 @@ export function migrationSql(names: Names): string {
   ]);
   return [
     '-- Run with psql, outside a transaction: indexes are built concurrently, and backfills commit in batches.',
-    '-- Another program must stop at the first error too, since what comes after a step records it as applied.',
+    '-- What comes after a step records it as applied. So another program must stop at the first error too, in its own way: the next line is for psql alone.',
     String.raw`\set ON_ERROR_STOP on`,
     `CREATE SCHEMA IF NOT EXISTS ${names.schema};`,
     `${versionTableSql(names)};`,
