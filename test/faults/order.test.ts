@@ -57,7 +57,7 @@ describe("two applications' transactions and three relays at once, one in twenty
       }
     }
     await handleFifo(world, fifo);
-  }, 200_000);
+  }, 400_000);
 });
 
 /** Takes the FIFO queue's messages in, and handles them by two functions at once, one in twenty attempts failing. */

@@ -63,8 +63,8 @@ describe.each(outages)('a broker that $how, with $waiting waiting messages', ({ 
       () => world.sqs.depth(queue),
       (depth) => depth.ready > 1,
     );
-    // The pause of 0.6 s, the poll, and a machine that is busy with other tests.
-    expect(Date.now() - back).toBeLessThan(3_000);
+    // The pause of 0.6 s and the poll, on a machine that may be busy with much else.
+    expect(Date.now() - back).toBeLessThan(10_000);
     await until(
       () => world.states(),
       (states) => states[2] === waiting,

