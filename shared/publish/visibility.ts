@@ -22,6 +22,7 @@ const LONGEST_SECONDS = 12 * 3600 - 20 * 60;
 /** SQS's limit of a call. */
 const ENTRIES = 10;
 const CALLS_AT_ONCE = 4;
+const LONGEST_TIMER_MS = 2_147_483_647;
 
 /**
  * Hides records for as long as each says, by changing their visibility timeout: Lambda deletes what is not in
@@ -33,7 +34,8 @@ const CALLS_AT_ONCE = 4;
  */
 export async function delayRecords(records: readonly DelayedRecord[], options: DelayOptions): Promise<void> {
   const { endpoint, limitMs, logger } = options;
-  const abort = AbortSignal.timeout(Math.max(0, Math.floor(limitMs)));
+  // A host of one's own may set no end, for which there is no timer.
+  const abort = AbortSignal.timeout(Math.min(Math.max(0, Math.floor(limitMs)), LONGEST_TIMER_MS));
   // Loading the SDK can't be aborted, so that the time is watched from outside too.
   const late = new Promise<never>((_, reject) => {
     abort.addEventListener('abort', () => reject(abort.reason), { once: true });

@@ -21,13 +21,19 @@ afterAll(async () => {
   vi.unstubAllEnvs();
 });
 
-it('records whose call fails come at the queue’s own time, and only of them it is said', async () => {
-  const queue = await sqs.createQueue('mixed', { visibilitySeconds: 60 });
+/** A record that was received from a queue of its own. */
+async function received(name: string) {
+  const queue = await sqs.createQueue(name, { visibilitySeconds: 60 });
   await client.send(new SendMessageCommand({ QueueUrl: queue.url, MessageBody: '{}' }));
   const receive = async () =>
     (await client.send(new ReceiveMessageCommand({ QueueUrl: queue.url }))).Messages ?? [];
   const [record] = (await receive()).map((message) => toRecord(message, queue));
   if (record === undefined) throw new Error('nothing was received');
+  return { record, receive };
+}
+
+it('records whose call fails come at the queue’s own time, and only of them it is said', async () => {
+  const { record, receive } = await received('mixed');
   const { eventSourceARN: _, ...unnamed } = record;
   const warn = vi.fn();
   await delayRecords(
@@ -38,5 +44,12 @@ it('records whose call fails come at the queue’s own time, and only of them it
     { endpoint: sqs.endpoint, limitMs: 10_000, logger: { ...silent.logger, warn } },
   );
   expect(warn.mock.calls.map(([, about]) => about.records)).toEqual([1]);
+  expect(await receive()).toHaveLength(1);
+});
+
+it('a host that sets no end leaves time for it', async () => {
+  const { record, receive } = await received('endless');
+  const options = { endpoint: sqs.endpoint, limitMs: Number.POSITIVE_INFINITY, logger: silent.logger };
+  await delayRecords([{ record, seconds: 0 }], options);
   expect(await receive()).toHaveLength(1);
 });
