@@ -16,7 +16,7 @@ import { withTargetOf } from '../target.ts';
 export function addLooks(program: Command): void {
   withTarget(program.command('status'))
     .description(
-      'Lanes with something in them: what is due, waiting, held and Failed; and those that are paused or open.',
+      'Lanes with something in them: what is due, waiting, held and Failed; those that are paused or open; and types that a handler asks for, empty or not.',
     )
     .addHelpText('after', '\nExample:\n  relaybox status --function orders-maintain')
     .action(async (options: TargetOptions) => {
