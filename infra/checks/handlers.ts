@@ -6,7 +6,7 @@ const { pass, fail, warning } = answers('handlers');
 
 /**
  * Two functions for one type, or on one queue, would share its messages at random, each handling about half of them. Two direct consumers of
- * one name take each other's copies for duplicates.
+ * one name take each other's copies for duplicates. A queue of messages before a function that takes wakes is read by nobody.
  */
 export function checkHandlers(facts: DeploymentFacts): Finding[] {
   const types = grouped(facts.handlers, ({ consumer, messageType }) =>
@@ -14,7 +14,25 @@ export function checkHandlers(facts: DeploymentFacts): Finding[] {
   );
   const names = grouped(facts.consumers, ({ consumer }) => consumer);
   const queues = grouped(arrivals(facts), ({ source }) => source.queue.id);
-  return [...types.map(check), ...names.map(checkConsumers), ...queues.map(checkTakers)];
+  return [
+    ...types.map(check),
+    ...names.map(checkConsumers),
+    ...queues.map(checkTakers),
+    ...arrivals(facts).flatMap(checkWorker),
+  ];
+}
+
+/** A relay or a handler of `addHandler` takes wakes; its messages come from the database. */
+function checkWorker({ source, role }: Arrival): Finding[] {
+  if (role !== 'relay' && role !== 'handler') return [];
+  const { queue, function: fn } = source;
+  return [
+    fail(
+      `${queue.id} before ${fn}`,
+      'A relay or a handler takes wakes from its own queue, and its messages from the database: those of this queue would come back until they are dead',
+      'take the event source away, and give the queue to an inbox, which stores them for the handlers; or handle them with sqsConsumer in a function of addConsumer',
+    ),
+  ];
 }
 
 /** SQS gives a message to one receiver. */

@@ -157,7 +157,11 @@ function eventSourcesOf(relaybox: Relaybox): EventSourceFacts[] {
     reportsFailures: true,
   }));
   const own = relaybox.producers.flatMap((producer) => ownEventSources(producer.function));
-  return [...wakes, ...taken, ...own];
+  // A queue that somebody has put before a worker: it takes wakes and nothing else.
+  const mistaken = [relay, ...relaybox.handlers].flatMap(({ function: fn, wakeQueue }) =>
+    ownEventSources(fn).filter(({ queue }) => queue.id !== wakeQueue.queue.node.path),
+  );
+  return [...wakes, ...taken, ...own, ...mistaken];
 }
 
 function schedulesOf(relaybox: Relaybox): ScheduleFacts[] {

@@ -14,7 +14,7 @@ import { type Invocation, type InvocationContext, invocation } from './invocatio
 import { backoff, callable, checkOptions, common, flag, oneOf, schema } from './options.ts';
 import { countZeros } from './telemetry.ts';
 import { inboxWakers, relayWaker } from './wake.ts';
-import { acknowledged, readTrigger, type Trigger, wakeNext } from './wake-event.ts';
+import { type Acknowledged, acknowledge, readTrigger, type Trigger, wakeNext } from './wake-event.ts';
 
 /** Options of a message type's handler. */
 export interface InboxHandlerOptions<Payload> {
@@ -54,11 +54,14 @@ export interface InboxHandlerOptions<Payload> {
   readonly settings?: Settings;
 }
 
-/** A handler function: wakes are acknowledged, any other event is a sweep and answers what was done. */
+/**
+ * A handler function: wakes are acknowledged, any other event is a sweep and answers what was done. Rejects with
+ * `ConfigurationError` where a queue's messages come instead of wakes, so that they stay there.
+ */
 export type InboxHandlerFunction = (
   event: unknown,
   context?: InvocationContext,
-) => Promise<HandlingReport | typeof acknowledged>;
+) => Promise<HandlingReport | Acknowledged>;
 
 const rules = {
   messageType: common.messageType,
@@ -101,7 +104,7 @@ export function inboxHandlerFor<Tx>(
         await checked();
         const run = new HandlerRun({ engine, settings, connections, options, handler, running });
         const report = await run.run(trigger);
-        return trigger.sweep ? report : acknowledged;
+        return trigger.sweep ? report : acknowledge(trigger, 'inboxHandler');
       });
   };
 }

@@ -12,7 +12,7 @@ import { type InvocationContext, invocation } from './invocation.ts';
 import { backoff, callable, checkOptions, common, oneOf, whole } from './options.ts';
 import { countZeros } from './telemetry.ts';
 import { relayWaker } from './wake.ts';
-import { acknowledged, readTrigger, wakeNext } from './wake-event.ts';
+import { type Acknowledged, acknowledge, readTrigger, wakeNext } from './wake-event.ts';
 
 /** Options of a relay function; everything else comes from its environment. */
 export interface RelayFunctionOptions {
@@ -43,11 +43,14 @@ const rules = {
   maxHops: whole(0, 2_147_483_647),
 };
 
-/** A relay function: wakes are acknowledged, any other event is a sweep and answers what was done. */
+/**
+ * A relay function: wakes are acknowledged, any other event is a sweep and answers what was done. Rejects with
+ * `ConfigurationError` where a queue's messages come instead of wakes, so that they stay there.
+ */
 export type RelayFunction = (
   event: unknown,
   context?: InvocationContext,
-) => Promise<RelayReport | typeof acknowledged>;
+) => Promise<RelayReport | Acknowledged>;
 
 const WORKER = 'outbox-relay';
 
@@ -90,7 +93,7 @@ export function relayFor<Tx>(engine: Engine<Tx>): (options?: RelayFunctionOption
         });
         await wakeNext(waker, { ...report, progress: report.settled > 0 }, trigger, telemetry);
         await relay.connections.recordCycle(WORKER);
-        return trigger.sweep ? report : acknowledged;
+        return trigger.sweep ? report : acknowledge(trigger, 'the relay');
       });
   };
 }

@@ -49,13 +49,23 @@ export function wakeBody(wakeHops: number): string {
   return JSON.stringify({ wakeHops });
 }
 
-/** What a wake's body says; 0 where it says nothing, since anybody may send a wake. */
-export function readWakeHops(body: string): number {
+/**
+ * What a wake's body says: 0 where it says nothing, `{}`, since anybody may send a wake. Undefined where it is no wake, but
+ * a message that was meant for somebody else.
+ */
+export function readWakeHops(body: string): number | undefined {
+  const wake = parsed(body);
+  if (typeof wake !== 'object' || wake === null || Array.isArray(wake)) return undefined;
+  const { wakeHops, ...others } = wake as { readonly wakeHops?: unknown };
+  if (Object.keys(others).length > 0) return undefined;
+  return typeof wakeHops === 'number' && Number.isSafeInteger(wakeHops) && wakeHops > 0 ? wakeHops : 0;
+}
+
+function parsed(body: string): unknown {
   try {
-    const { wakeHops } = JSON.parse(body) as { readonly wakeHops?: unknown };
-    return typeof wakeHops === 'number' && Number.isSafeInteger(wakeHops) && wakeHops > 0 ? wakeHops : 0;
+    return JSON.parse(body);
   } catch {
-    return 0;
+    return undefined;
   }
 }
 

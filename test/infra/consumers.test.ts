@@ -148,6 +148,19 @@ describe("a consumer's receipts", () => {
   });
 });
 
+test('a queue of messages before a handler of addHandler fails: it takes wakes, and would read none of them', () => {
+  const parts = part();
+  const incoming = queue(parts);
+  const handler = relayboxIn(parts, { inboxes: [] }).addHandler('OrderPlaced', {
+    messageType: 'order.placed',
+    code: inline,
+  });
+  handler.function.addEventSource(new SqsEventSource(incoming, { reportBatchItemFailures: true }));
+  const said = saidOf(parts);
+  expect(said).toContain(`FAIL handlers · ${incoming.node.path} before ${handler.function.node.path}`);
+  expect(said).toContain('give the queue to an inbox');
+});
+
 test('an event source of one’s own that asks for no failures is said: what an sqsConsumer answers would be deleted', () => {
   const parts = part();
   const fn = ours(parts);

@@ -116,6 +116,18 @@ describe('inboxHandler', () => {
     expect(await handler({ source: 'aws.scheduler' }, context())).toMatchObject({ claimed: 1, handled: 1 });
   });
 
+  it('refuses the messages of a queue that is not its wake queue, so that they stay there; what is due is handled', async () => {
+    await store(record('a'));
+    const handler = inboxHandler({ messageType: 'order.placed', settings }, ({ id }, { tx }) =>
+      effect(tx, id),
+    );
+    const message = { messageId: 'm', body: '{"orderId":"42"}' };
+    await expect(handler({ Records: [...wake.Records, message] }, context())).rejects.toThrow(
+      /inboxHandler was invoked with 1 SQS record that is no wake.*sqsConsumer/,
+    );
+    expect(await effects()).toEqual(['a']);
+  });
+
   it('leaves nothing of an attempt that failed, and wakes itself when the retry is due', async () => {
     await store(record('a'));
     await vi.waitFor(async () => expect(await sqs.bodies(wakes)).toHaveLength(1));

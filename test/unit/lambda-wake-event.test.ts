@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { readTrigger, type WorkReport, wakeNext } from '../../shared/lambda/wake-event.ts';
+import { acknowledge, readTrigger, type WorkReport, wakeNext } from '../../shared/lambda/wake-event.ts';
 
 const sqs = (...bodies: string[]) => ({
   Records: bodies.map((body, index) => ({ messageId: `${index}`, body })),
@@ -7,19 +7,32 @@ const sqs = (...bodies: string[]) => ({
 
 describe("a worker's event", () => {
   it.each([
-    ['of the schedule is a sweep', { source: 'aws.scheduler' }, { wakeHops: 0, sweep: true }],
-    ['that is none is a sweep', undefined, { wakeHops: 0, sweep: true }],
-    ['without records is a sweep', { Records: [] }, { wakeHops: 0, sweep: true }],
-    ['from the queue is a wake, with its hops', sqs('{"wakeHops":3}'), { wakeHops: 3, sweep: false }],
+    ['of the schedule is a sweep', { source: 'aws.scheduler' }, { sweep: true }],
+    ['that is none is a sweep', undefined, { sweep: true }],
+    ['without records is a sweep', { Records: [] }, { sweep: true }],
+    ['from the queue is a wake, with its hops', sqs('{"wakeHops":3}'), { wakeHops: 3 }],
+    ['of two wakes has the fewer hops', sqs('{"wakeHops":3}', '{"wakeHops":0}'), {}],
+    ['of somebody’s empty object is a wake', sqs('{}'), {}],
+    ['with hops below zero is a wake without', sqs('{"wakeHops":-1}'), {}],
+    ['that is a text is a stranger', sqs('x'), { strangers: 1 }],
+    ['that is a message is a stranger', sqs('{"orderId":"42"}', '[]', 'null', '7'), { strangers: 4 }],
+    ['that names wakes beside its own is a stranger', sqs('{"wakeHops":1,"id":"42"}'), { strangers: 1 }],
     [
-      'of two wakes has the fewer hops',
-      sqs('{"wakeHops":3}', '{"wakeHops":0}'),
-      { wakeHops: 0, sweep: false },
+      'of a wake and a message is both',
+      sqs('{"wakeHops":2}', '{"orderId":"42"}'),
+      { wakeHops: 2, strangers: 1 },
     ],
-    ['of somebody else’s text is a wake', sqs('x'), { wakeHops: 0, sweep: false }],
-    ['with hops below zero is a wake without', sqs('{"wakeHops":-1}'), { wakeHops: 0, sweep: false }],
   ])('%s', (_, event, trigger) => {
-    expect(readTrigger(event)).toEqual(trigger);
+    expect(readTrigger(event)).toEqual({ wakeHops: 0, sweep: false, strangers: 0, ...trigger });
+  });
+
+  it('is acknowledged where it is all wakes, and refused where a message would be deleted unread', () => {
+    expect(acknowledge(readTrigger(sqs('{}', '{"wakeHops":1}')), 'the relay')).toEqual({
+      batchItemFailures: [],
+    });
+    expect(() => acknowledge(readTrigger(sqs('{}', '{"orderId":"42"}')), 'the relay')).toThrow(
+      'the relay was invoked with 1 SQS record that is no wake',
+    );
   });
 });
 
@@ -29,7 +42,7 @@ describe('the next run', () => {
     const count = vi.fn();
     const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
     const whole = { progress: false, workLeft: false, nextDueSeconds: undefined, ...report };
-    await wakeNext(waker, whole, { wakeHops, sweep: false }, { logger, count });
+    await wakeNext(waker, whole, { wakeHops, sweep: false, strangers: 0 }, { logger, count });
     return { wake: waker.wake.mock.calls, wakeIn: waker.wakeIn.mock.calls, counts: count.mock.calls };
   }
 

@@ -6,7 +6,7 @@ function recorder(send: () => Promise<void> = async () => undefined) {
   const sent: { hops: number; delay: number }[] = [];
   const waker = createWaker(
     async (body, delay) => {
-      sent.push({ hops: readWakeHops(body), delay });
+      sent.push({ hops: readWakeHops(body) ?? Number.NaN, delay });
       await send();
     },
     { windowMs: 60, timeoutMs: 40 },
@@ -97,10 +97,13 @@ describe('a wake is a hint', () => {
     expect(orders.sent).toHaveLength(1);
   });
 
-  test('its body tells the hops; any other body is one without', () => {
+  test('its body tells the hops; an object that says nothing is one without, and any other body is no wake', () => {
     expect(readWakeHops(wakeBody(3))).toBe(3);
-    for (const body of ['', 'x', 'null', '{}', '{"wakeHops":-1}', '{"wakeHops":"4"}', '{"wakeHops":1.5}']) {
+    for (const body of ['{}', '{"wakeHops":"3"}', '{"wakeHops":-1}', '{"wakeHops":1.5}']) {
       expect(readWakeHops(body)).toBe(0);
+    }
+    for (const body of ['', 'no JSON', 'null', '[]', '5', '{"orderId":"42"}', '{"wakeHops":1,"id":2}']) {
+      expect(readWakeHops(body)).toBeUndefined();
     }
   });
 });
