@@ -15,7 +15,7 @@ export interface InboxDatabase<Tx = unknown> extends Database {
 
 /**
  * Changes keyed rows by the rules of `sql/inbox-keys.ts`: locks the keys, lets `work` change the rows, and names each
- * key's head anew, ending the leases given. A deadlock's victim runs once more: nothing of it has happened.
+ * key's head anew, ending the leases given. A deadlock's victim runs again: nothing of it has happened.
  */
 export async function changeUnderKeys<T>(
   database: InboxDatabase,
