@@ -12,6 +12,7 @@ import {
   Stack,
   aws_sns as sns,
   aws_sqs as sqs,
+  aws_events_targets as targets,
 } from 'aws-cdk-lib';
 import { Annotations, Match, Template } from 'aws-cdk-lib/assertions';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -34,7 +35,7 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'relaybox-snippets-'));
   mkdirSync(join(folder, 'functions'));
   for (const name of ['order-placed', 'emails', 'ingest']) {
-    writeFileSync(join(folder, 'functions', `${name}.ts`), 'export const handler = async () => undefined;');
+    writeFileSync(join(folder, 'functions', `${name}.mts`), 'export const handler = async () => undefined;');
   }
 });
 
@@ -56,26 +57,17 @@ function snippetOf(page: string): string {
 function reader() {
   const stack = new Stack(new App(), 'App');
   const vpc = new ec2.Vpc(stack, 'Vpc', { natGateways: 1, maxAzs: 2 }) as ec2.IVpc;
-  const queue = (id: string) =>
-    new sqs.Queue(stack, id, {
-      visibilityTimeout: Duration.minutes(3),
-      deadLetterQueue: {
-        queue: new sqs.Queue(stack, `${id}Dead`, { retentionPeriod: Duration.days(14) }),
-        maxReceiveCount: 5,
-      },
-    });
   const things = {
     ...cdk,
     Duration,
+    events,
+    sqs,
+    targets,
     cluster: new rds.DatabaseCluster(stack, 'Cluster', {
       engine: rds.DatabaseClusterEngine.auroraPostgres({ version: rds.AuroraPostgresEngineVersion.VER_16_6 }),
       writer: rds.ClusterInstance.serverlessV2('Writer'),
       vpc,
     }),
-    orders: queue('Orders'),
-    incoming: queue('Incoming'),
-    emails: queue('Emails'),
-    bus: new events.EventBus(stack, 'Bus'),
     alarmTopic: new sns.Topic(stack, 'Alarms'),
     placeOrderFunction: new lambda.Function(stack, 'PlaceOrder', {
       code: inline,
@@ -99,11 +91,26 @@ test.each(['README.md', 'docs/deploying.md'])(
     };
     const relaybox = write.call(stack, things);
     expect(relaybox.handlers.length + relaybox.consumers.length + relaybox.producers.length).toBe(3);
-    Template.fromStack(stack).hasResourceProperties('AWS::Lambda::EventSourceMapping', {
-      EventSourceArn: {
-        'Fn::GetAtt': [stack.getLogicalId(things.emails.node.defaultChild as sqs.CfnQueue), 'Arn'],
-      },
-      FunctionResponseTypes: ['ReportBatchItemFailures'],
+    const template = Template.fromStack(stack);
+    const arnOf = (queue: sqs.IQueue | undefined) => ({
+      'Fn::GetAtt': [stack.getLogicalId(queue?.node.defaultChild as sqs.CfnQueue), 'Arn'],
+    });
+    const [orders, emails] = [relaybox.ingests[0]?.queue, relaybox.consumers[0]?.queue];
+    // What is published to `orders` is stored, and what the handler says in its turn reaches the consumer.
+    for (const queue of [orders, emails]) {
+      template.hasResourceProperties('AWS::Lambda::EventSourceMapping', {
+        EventSourceArn: arnOf(queue),
+        FunctionResponseTypes: ['ReportBatchItemFailures'],
+      });
+    }
+    const destinations = Object.values(template.findResources('AWS::Lambda::Function')).map(
+      ({ Properties }) => JSON.stringify(Properties.Environment?.Variables.RELAYBOX_DESTINATIONS ?? ''),
+    );
+    const ordersId = stack.getLogicalId(orders?.node.defaultChild as sqs.CfnQueue);
+    expect(destinations.join('\n')).toContain(`{"Ref":"${ordersId}"}`);
+    template.hasResourceProperties('AWS::Events::Rule', {
+      EventPattern: { 'detail-type': ['invoice.created'] },
+      Targets: [Match.objectLike({ Arn: arnOf(emails) })],
     });
     const said = Annotations.fromStack(stack)
       .findWarning('*', Match.anyValue())
