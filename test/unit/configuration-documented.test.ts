@@ -80,3 +80,58 @@ it('what docs/configuration.md says of defaults is what is', async () => {
     expect(row?.split(' | ')[2]?.replaceAll('`', ''), name).toBe(String(value));
   }
 });
+
+/** The tables under a heading, as rows of cells. */
+function rowsUnder(heading: string): readonly (readonly string[])[] {
+  const [, section = ''] = page.split(`\n${heading}\n`);
+  const lines = (section.split(/^#/m)[0] ?? '').split('\n');
+  return lines.filter((line) => line.startsWith('| `')).map((line) => line.split(' | '));
+}
+
+const named = (rows: readonly (readonly string[])[]): string[] =>
+  rows.map(([first]) => /`(\w+)`/.exec(first ?? '')?.[1] ?? '');
+
+it.each([
+  ['inboxHandler', [['shared/lambda/inbox-handler.ts', 'InboxHandlerOptions']]],
+  ['sqsConsumer', [['shared/lambda/sqs-consumer.ts', 'SqsConsumerOptions']]],
+  ['transactional', [['shared/lambda/transactional.ts', 'TransactionalOptions']]],
+  ['createIngest', [['shared/lambda/ingest.ts', 'IngestFunctionOptions']]],
+  [
+    'createRelay',
+    [
+      ['shared/lambda/relay.ts', 'RelayFunctionOptions'],
+      ['shared/outbox/relay-options.ts', 'RelayOptions'],
+    ],
+  ],
+] as const)('docs/configuration.md has each option of %s, and no other', (name, interfaces) => {
+  const options = interfaces.flatMap(([file, type]) => {
+    const body = new RegExp(`export interface ${type}\\b[^{]*{([\\s\\S]*?)\\n}`).exec(read(file))?.[1] ?? '';
+    return [...body.matchAll(/^ {2}readonly (\w+)/gm)].map((match) => match[1] ?? '');
+  });
+  const told = named(rowsUnder(`### ${name}`));
+  expect(told.length).toBeGreaterThan(1);
+  expect(told.toSorted()).toEqual(options.filter((option) => option !== 'settings').toSorted());
+});
+
+it('what docs/configuration.md says of options’ defaults is what is', async () => {
+  const { defaults } = await import('../../shared/delivery/defaults.ts');
+  const { relayDefaults } = await import('../../shared/outbox/relay-options.ts');
+  const { retryBackoff } = await import('../../shared/delivery/backoff.ts');
+  const parts = ({ firstSeconds, factor, maxSeconds }: typeof retryBackoff) =>
+    `${firstSeconds}, ${factor}, ${maxSeconds}`;
+  const told = (heading: string, option: string): string => {
+    const row = rowsUnder(`### ${heading}`).find(([first]) => first === `| \`${option}\``);
+    return (row?.[2] ?? '').replaceAll('`', '');
+  };
+  expect(told('inboxHandler', 'batchSize')).toBe(String(defaults.batchSize));
+  expect(told('inboxHandler', 'parallelism')).toBe(String(defaults.parallelism));
+  expect(told('inboxHandler', 'maxRetries')).toBe(String(defaults.inboxMaxRetries));
+  expect(told('inboxHandler', 'retry')).toBe(parts(retryBackoff));
+  expect(told('sqsConsumer', 'parallelism')).toBe(String(defaults.parallelism));
+  expect(told('createIngest', 'maxRetries')).toBe(String(defaults.inboxMaxRetries));
+  for (const [option, value] of Object.entries(relayDefaults)) {
+    if (typeof value === 'function') continue;
+    const shown = typeof value === 'object' ? parts(value) : String(value);
+    expect(told('createRelay', option), option).toMatch(new RegExp(`(^|[,;] )${shown}$`));
+  }
+});
