@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { UsageError } from './errors.ts';
 import type { KeeperMessage } from './postgres-keeper.ts';
 
 /** A PostgreSQL server that is gone with this process, whichever way this one ends. */
@@ -21,11 +22,15 @@ export function keepPostgres(): KeptPostgres {
   const exited = once(keeper, 'exit');
   const first = Promise.race([
     once(keeper, 'message').then(([message]) => message as KeeperMessage),
-    exited.then((): KeeperMessage => ({ error: 'the server process ended before it was ready' })),
+    exited.then(
+      (): KeeperMessage => ({ error: 'the server process ended before it was ready', advised: false }),
+    ),
   ]);
   const url = first.then((message) => {
-    if ('error' in message) throw new Error(adviceFor(message.error));
-    return message.url;
+    if (!('error' in message)) return message.url;
+    if (message.advised)
+      throw new UsageError(`The embedded PostgreSQL did not start: ${message.error}\n${ownServer}`);
+    throw new Error(adviceFor(message.error));
   });
   url.catch(() => undefined);
   return {
@@ -37,12 +42,15 @@ export function keepPostgres(): KeptPostgres {
   };
 }
 
+const ownServer =
+  '  - or bring a server of your own: RELAYBOX_LOCAL_POSTGRES_URL=postgres://user:password@host:5432/postgres';
+
 /** What a person can do about a server that doesn't start. */
 function adviceFor(error: string): string {
   return [
     `The embedded PostgreSQL did not start: ${error}`,
     '  - "Permission denied" or EACCES: as root, the server runs as the user "postgres". Run as another user, or make the folders above this one readable for all.',
     '  - a missing shared library: its install script did not run. Run `npm ci` without --ignore-scripts.',
-    '  - or bring a server of your own: RELAYBOX_LOCAL_POSTGRES_URL=postgres://user:password@host:5432/postgres',
+    ownServer,
   ].join('\n');
 }
