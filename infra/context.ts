@@ -203,7 +203,10 @@ class Context {
   finish(): void {
     for (const name of this.#values.keys()) {
       if (!this.#read.has(name)) {
-        this.problem(name, `left out: known are ${[...this.#read].sort().join(', ')}`);
+        const known = [...this.#read].sort();
+        const near = known.find((other) => isNear(name, other));
+        const meant = near === undefined ? '' : `did you mean ${PREFIX}${near}? `;
+        this.problem(name, `left out: ${meant}known are ${known.join(', ')}`);
       }
     }
     if (this.#problems.length > 0) throw new Error(`The app's context: ${this.#problems.join('; ')}`);
@@ -258,6 +261,16 @@ class Context {
     this.#read.add(name);
     return this.#values.get(name);
   }
+}
+
+/** Whether a name is the other one's beginning, or has its letters, in another case or order. */
+function isNear(name: string, known: string): boolean {
+  const begins = name.length > 2 && (known.startsWith(name) || name.startsWith(known));
+  return begins || lettersOf(name) === lettersOf(known);
+}
+
+function lettersOf(name: string): string {
+  return [...name.toLowerCase().replaceAll(/[^a-z]/g, '')].sort().join('');
 }
 
 function fieldsOf(

@@ -97,7 +97,20 @@ describe('the app', () => {
       'relaybox:database': 'existing',
     };
     expect(() => theApp(wrong)).toThrow(
-      /relaybox:engine must be one of postgres, sqlserver, not oracle; .*relaybox:databaseHost must be set.*relaybox:sweepMinutes must be a whole number from 1 to 1440, not 0; relaybox:engin must be left out: known are /,
+      /relaybox:engine must be one of postgres, sqlserver, not oracle; .*relaybox:databaseHost must be set.*relaybox:sweepMinutes must be a whole number from 1 to 1440, not 0; relaybox:engin must be left out: did you mean relaybox:engine\? known are /,
+    );
+  });
+
+  it('says which setting an unknown one is near to, and nothing where none is', () => {
+    for (const [name, meant] of [
+      ['exmaple', 'example'],
+      ['alarmemail', 'alarmEmail'],
+      ['sweepMinute', 'sweepMinutes'],
+    ]) {
+      expect(() => theApp({ [`relaybox:${name}`]: 'true' })).toThrow(`did you mean relaybox:${meant}?`);
+    }
+    expect(() => theApp({ 'relaybox:colour': 'red' })).toThrow(
+      'relaybox:colour must be left out: known are ',
     );
   });
 });
