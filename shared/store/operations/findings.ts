@@ -1,5 +1,5 @@
 import { SchemaError } from '../../message/errors.ts';
-import type { Check, Found } from './examine.ts';
+import { type Check, type Found, schemaCheckName } from './examine.ts';
 import type { HealthEvidence } from './health-checks.ts';
 import { ofLane, ofRelays } from './lane-findings.ts';
 import type { Row } from './rows.ts';
@@ -7,7 +7,7 @@ import type { Row } from './rows.ts';
 /** The check of version and rights. */
 export function schemaCheck({ checkSchema }: HealthEvidence): Check {
   return {
-    check: 'schema',
+    check: schemaCheckName,
     look: async () => {
       try {
         await checkSchema();
