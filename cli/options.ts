@@ -24,21 +24,30 @@ export interface LaneOptions {
 export function withTarget(command: Command, deployed: 'maintain' | 'migrate' = 'maintain'): Command {
   return command
     .addOption(
-      new Option('--url <url>', 'the database: postgres://user:password@host/name, or sqlserver://…').env(
+      orFrom(
         'RELAYBOX_DATABASE_URL',
+        new Option('--url <url>', 'the database: postgres://user:password@host/name, or sqlserver://…'),
       ),
     )
     .addOption(
-      new Option(
-        '--function <name>',
-        `the deployed ${deployed} function, for a database without a route from here`,
-      ).env('RELAYBOX_FUNCTION'),
+      orFrom(
+        'RELAYBOX_FUNCTION',
+        new Option(
+          '--function <name>',
+          `the deployed ${deployed} function, for a database without a route from here`,
+        ),
+      ),
     )
-    .addOption(new Option('--schema <name>', 'schema of the tables, with --url').env('RELAYBOX_SCHEMA'))
-    .addOption(new Option('--outbox-table <name>', 'with --url').env('RELAYBOX_OUTBOX_TABLE'))
-    .addOption(new Option('--inbox-table <name>', 'with --url').env('RELAYBOX_INBOX_TABLE'))
+    .addOption(orFrom('RELAYBOX_SCHEMA', new Option('--schema <name>', 'schema of the tables, with --url')))
+    .addOption(orFrom('RELAYBOX_OUTBOX_TABLE', new Option('--outbox-table <name>', 'with --url')))
+    .addOption(orFrom('RELAYBOX_INBOX_TABLE', new Option('--inbox-table <name>', 'with --url')))
     .option('--ca <file>', "with --url: the server's root certificate, PEM, where it is not RDS's")
     .option('--json', 'answer in one line of JSON');
+}
+
+/** The option, or else the variable. Commander takes an empty variable for a value; here it counts as not set. */
+function orFrom(variable: string, option: Option): Option {
+  return process.env[variable] === '' ? option : option.env(variable);
 }
 
 /** Options that name a lane. */

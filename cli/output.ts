@@ -60,6 +60,18 @@ export function age(seconds: number | null): string {
   return seconds < 172_800 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} d`;
 }
 
+/** How often a message failed, and how often that may be: its first run is no retry. */
+export function failures(count: number, maxRetries: number): string {
+  const allowed =
+    maxRetries === anyNumber
+      ? 'any number of retries'
+      : `${maxRetries} ${maxRetries === 1 ? 'retry' : 'retries'}`;
+  return `${counted(count, 'time')}, ${allowed} allowed`;
+}
+
+/** How unlimited retries are stored. */
+const anyNumber = 2_147_483_647;
+
 /** A lane with its box, since a destination and a type may have one name. */
 export function laneText(lane: LaneName): string {
   return `${lane.box} ${laneLabel(lane)}`;

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { FateResponse } from '../../shared/operations/responses.ts';
 import { confirm } from '../confirm.ts';
+import { emptyLaneHint, isEmptyLane, laneNameOf } from '../empty-lane.ts';
 import { exit, UsageError } from '../errors.ts';
 import {
   type LaneOptions,
@@ -24,6 +25,9 @@ interface DecisionOptions extends TargetOptions, LaneOptions {
   readonly reason?: string;
   readonly by?: string;
 }
+
+/** What is written: for a whole lane, also whether nothing is in it. */
+type Answer = FateResponse<Decision> & { readonly empty?: boolean };
 
 /** Messages that one request takes; more go in several. */
 const pageSize = 200;
@@ -87,11 +91,12 @@ async function decide(
   const answer = await withTargetOf(options, async (target) => {
     if (!dryRun && !options.yes) {
       const what = options.all ? await failedOf(target, request, lane) : counted(ids.length, 'message');
-      if (what === undefined) return nothing(command);
+      if (what === undefined) return await withHint(target, options, together(command, []));
       if (!(await confirm(`${command} ${what}?`, options))) return undefined;
     }
     const asked = { ...request, dryRun };
-    return options.all ? await everyPage(target, asked, lane) : await byIds(target, asked, ids);
+    if (!options.all) return await byIds(target, asked, ids);
+    return await withHint(target, options, await everyPage(target, asked, lane));
   });
   if (answer === undefined) {
     process.stderr.write('Nothing was done.\n');
@@ -163,13 +168,20 @@ function together(command: Decision, pages: readonly FateResponse<Decision>[]): 
   };
 }
 
-function nothing(command: Decision): FateResponse<Decision> {
-  return together(command, []);
+/** Of a lane that had nothing to decide about: whether anything is in it at all. */
+async function withHint(
+  target: Target,
+  options: LaneOptions,
+  answer: FateResponse<Decision>,
+): Promise<Answer> {
+  const none = answer.changed.length + answer.refused.length === 0;
+  return { ...answer, empty: none && (await isEmptyLane(target, laneNameOf(options))) };
 }
 
-function text({ command, dryRun, changed, refused }: FateResponse<Decision>): string {
+function text({ command, dryRun, changed, refused, empty }: Answer): string {
   const verb = `${dryRun ? 'would be ' : ''}${command}${command === 'requeue' ? 'd' : 'ed'}`;
   const done = `${changed.length} ${verb}${refused.length > 0 ? `, ${refused.length} not` : ''}`;
+  if (empty) return `${done}\n${emptyLaneHint}.`;
   if (refused.length === 0) return done;
   return `${done}\n${table(
     ['ID', 'WHY NOT'],

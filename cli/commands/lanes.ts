@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { LaneName } from '../../shared/operations/requests.ts';
-import type { LaneResponse, StatusResponse } from '../../shared/operations/responses.ts';
+import type { LaneResponse } from '../../shared/operations/responses.ts';
+import { emptyLaneHint, isEmptyLane } from '../empty-lane.ts';
 import { UsageError } from '../errors.ts';
 import {
   duration,
@@ -38,9 +38,7 @@ export function addLanes(program: Command): void {
       const request = { command: 'pause' as const, ...namedLane(options), reason, by, seconds };
       const [answer, empty] = await withTargetOf(options, async (target) => {
         const paused = await target.ask(request);
-        // The pause counts, and stands already: figures that can't be had must not make it look failed.
-        const status = await target.ask({ command: 'status' }).catch(() => undefined);
-        return [paused, status !== undefined && isEmpty(status, paused.lane)] as const;
+        return [paused, await isEmptyLane(target, paused.lane)] as const;
       });
       write({ ...answer, empty }, options.json === true, () => pausedText(answer, empty));
     });
@@ -52,10 +50,11 @@ export function addLanes(program: Command): void {
     .addHelpText('after', '\nExample:\n  relaybox resume --destination orders')
     .action(async (options: TargetOptions & LaneOptions) => {
       const request = { command: 'resume' as const, ...namedLane(options) };
-      const answer = await withTargetOf(options, (target) => target.ask(request));
-      write(answer, options.json === true, () =>
-        answer.changed ? `${laneText(answer.lane)} goes on` : `${laneText(answer.lane)} was not paused`,
-      );
+      const answer = await withTargetOf(options, async (target) => {
+        const resumed = await target.ask(request);
+        return { ...resumed, empty: !resumed.changed && (await isEmptyLane(target, resumed.lane)) };
+      });
+      write(answer, options.json === true, () => resumedText(answer));
     });
 }
 
@@ -67,18 +66,13 @@ function namedLane(options: LaneOptions): Record<string, string> {
   return lane;
 }
 
-/** Nothing of a lane is there: mostly a lane that nobody uses, by a slip in its name. */
-function isEmpty({ lanes, more }: StatusResponse, named: LaneName): boolean {
-  const status = lanes.find(({ lane }) => laneText(lane) === laneText(named));
-  if (status === undefined) return !more;
-  const { due, waiting, held, leased, failed } = status;
-  return [due, waiting, held, leased, failed].every(({ count }) => count === 0);
+function resumedText({ lane, changed, empty }: LaneResponse<'resume'> & { readonly empty: boolean }): string {
+  if (changed) return `${laneText(lane)} goes on`;
+  return `${laneText(lane)} was not paused${empty ? `\n${emptyLaneHint}.` : ''}`;
 }
 
 function pausedText({ lane, pause }: LaneResponse<'pause'>, empty: boolean): string {
   const until = pause?.until ?? null;
   const paused = `${laneText(lane)} is paused ${until === null ? 'until it is resumed' : `until ${until}`}`;
-  return empty
-    ? `${paused}\nNothing is in this lane now. See that its name is right: it is paused all the same.`
-    : paused;
+  return empty ? `${paused}\n${emptyLaneHint}: it is paused all the same.` : paused;
 }

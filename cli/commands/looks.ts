@@ -7,9 +7,10 @@ import type {
   ShownMessage,
   StatusResponse,
 } from '../../shared/operations/responses.ts';
+import { emptyLaneHint, isEmptyLane, laneNameOf } from '../empty-lane.ts';
 import { exit, UsageError } from '../errors.ts';
 import { type LaneOptions, laneFields, type TargetOptions, whole, withLane, withTarget } from '../options.ts';
-import { age, amount, counted, facts, laneText, shortened, table, write } from '../output.ts';
+import { age, amount, counted, facts, failures, laneText, shortened, table, write } from '../output.ts';
 import { withTargetOf } from '../target.ts';
 
 /** Commands that only look: `status`, `failed`, `show`. */
@@ -60,15 +61,20 @@ async function failed(options: FailedOptions): Promise<void> {
   if (options.after !== undefined && boxes.length > 1) {
     throw new UsageError('--after is a place in one box: add --outbox or --inbox');
   }
-  const answers = await withTargetOf(options, async (target) => {
+  const [answers, empty] = await withTargetOf(options, async (target) => {
     const pages: Partial<Record<Box, FailedResponse>> = {};
     for (const box of boxes) {
       const { limit, after } = options;
       pages[box] = await target.ask({ command: 'failed', box, ...lane, limit, after });
     }
-    return pages;
+    const none = Object.values(pages).every(({ messages }) => messages.length === 0);
+    const named = Object.keys(lane).length > 0;
+    const hinted = none && named && options.json !== true;
+    return [pages, hinted && (await isEmptyLane(target, laneNameOf(options)))] as const;
   });
-  write(answers, options.json === true, () => boxes.map((box) => failedText(box, answers[box])).join('\n\n'));
+  const hint = empty ? `\n${emptyLaneHint}.` : '';
+  const text = () => boxes.map((box) => failedText(box, answers[box])).join('\n\n') + hint;
+  write(answers, options.json === true, text);
 }
 
 function boxesOf({ outbox, inbox, destination, type }: FailedOptions): readonly Box[] {
@@ -149,7 +155,7 @@ function note({ pause, breaker, leasedBuckets }: LaneStatus): string {
 
 function failedText(box: Box, page: FailedResponse | undefined): string {
   if (page === undefined || page.messages.length === 0) return `The ${box} has no Failed messages here.`;
-  const headings = ['ID', 'LANE', 'TYPE', 'FAILED AT', 'RETRIES', 'BLOCKS ITS KEY', 'ERROR'];
+  const headings = ['ID', 'LANE', 'TYPE', 'FAILED AT', 'FAILURES', 'BLOCKS ITS KEY', 'ERROR'];
   const rows = page.messages.map((message: FailedMessage) => [
     message.id,
     laneText(message.lane),
@@ -175,10 +181,7 @@ function shownText(message: ShownMessage): string {
     ['partition key', message.partitionKey],
     ['correlation id', message.correlationId],
     ['headers', message.headers === null ? null : JSON.stringify(message.headers)],
-    [
-      'retries',
-      `${message.retryCount} of ${message.maxRetries === 2_147_483_647 ? 'any number' : message.maxRetries}`,
-    ],
+    ['failed', failures(message.retryCount, message.maxRetries)],
     ['created', message.createdAt],
     ['next attempt', message.nextAttemptAt],
     ['locked until', message.lockedUntil],

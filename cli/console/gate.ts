@@ -45,6 +45,11 @@ export function isForeign(method: string, headers: IncomingHttpHeaders, host: st
   );
 }
 
+/** Whether a path is made like the link of a console, this one's or another's, or like its page's address. */
+export function looksLikeLink(path: string): boolean {
+  return /^\/[\w-]{22}\/(\?token=[\w-]*)?$/.test(path);
+}
+
 function secret(bytes: number): string {
   return randomBytes(bytes).toString('base64url');
 }

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { UsageError } from '../errors.ts';
 import type { Target } from '../target.ts';
-import { Gate, isForeign } from './gate.ts';
+import { Gate, isForeign, looksLikeLink } from './gate.ts';
 import { readPage } from './page.ts';
 import { json, type Reply, send } from './reply.ts';
 import { answerRequest } from './requests.ts';
@@ -42,7 +42,7 @@ export async function startConsole(
   const underWay = new Set<Promise<unknown>>();
   let host = '';
 
-  /** Refusals have nothing in them: a stranger learns that somebody listens, and no more. */
+  /** Refusals have nothing in them, but for whoever brings a link: a stranger learns that somebody listens, and no more. */
   async function answer(request: IncomingMessage): Promise<Reply> {
     const { method = '', url: path = '', headers } = request;
     if (isForeign(method, headers, host)) return { status: 403 };
@@ -87,8 +87,19 @@ function onward(gate: Gate, cookie?: string): Reply {
 
 function entered(gate: Gate, path: string): Reply {
   const cookie = gate.exchange(path);
-  return cookie === null ? { status: 401 } : onward(gate, cookie);
+  if (cookie !== null) return onward(gate, cookie);
+  return looksLikeLink(path) ? ended : { status: 401 };
 }
+
+/**
+ * What a browser shows of a link, or of the page's address, that lets nobody in. It is one text for this console's and
+ * for an earlier one's, so that it tells nobody whether a path was right.
+ */
+const ended: Reply = {
+  status: 401,
+  headers: { 'content-type': 'text/plain; charset=utf-8' },
+  body: 'This link of relaybox console was used already, or its console has ended.\nA link works once. Start relaybox console anew, and open the link that it prints.\n',
+};
 
 function notAllowed(allow: string): Reply {
   return { status: 405, headers: { allow } };

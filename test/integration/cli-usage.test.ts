@@ -21,6 +21,16 @@ describe('wrong usage', () => {
     expect(stdout + stderr).not.toContain('hunter2');
   });
 
+  it('takes an empty variable as one that is not set', async () => {
+    const names = ['DATABASE_URL', 'FUNCTION', 'SCHEMA', 'OUTBOX_TABLE', 'INBOX_TABLE'];
+    const empty = Object.fromEntries(names.map((name) => [`RELAYBOX_${name}`, '']));
+    const { code, stderr } = await cli(['status'], empty);
+    expect(code).toBe(2);
+    expect(stderr).toContain('say where');
+    const sql = ['migrate', '--sql'];
+    expect(await cli(sql, empty)).toEqual({ ...(await cli(sql)), json: expect.any(Function) });
+  });
+
   it('answers a script in JSON with a code, also where the command line itself is wrong', async () => {
     for (const args of [['nonsense'], ['status', '--nonsense'], ['purge', 'leases'], ['discard', 'x'], []]) {
       const { code, stdout, stderr } = await cli([...args, '--json']);

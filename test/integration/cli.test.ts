@@ -59,6 +59,16 @@ describe('looking', () => {
     expect((next.json() as { outbox: { messages: unknown[] } }).outbox.messages).toHaveLength(1);
   });
 
+  it('counts failures as what they are: the first run is no retry', async () => {
+    const once = await row(failedColumns({ retry_count: 1, max_retries: 5 }));
+    const usedUp = await row(failedColumns({ retry_count: 3, max_retries: 2 }));
+    expect((await run('show', once)).stdout).toMatch(/^failed +1 time, 5 retries allowed$/m);
+    expect((await run('show', usedUp)).stdout).toMatch(/^failed +3 times, 2 retries allowed$/m);
+    const [headings] = (await run('failed')).stdout.split('\n');
+    expect(headings).toMatch(/ FAILURES /);
+    expect(headings).not.toContain('RETRIES');
+  });
+
   it('shows a message, its payload only when asked, and ends with 1 where there is none', async () => {
     const id = await row();
     const shown = await run('show', id);
@@ -128,6 +138,28 @@ describe('deciding', () => {
     expect((await run(...pause, 'ordres', '--json')).json()).toMatchObject({ empty: true });
     await row({ destination: 'filled' });
     expect((await run(...pause, 'filled')).stdout).not.toContain('Nothing is in this lane');
+  });
+
+  it('says of a lane in which nothing is that its name may be a slip, also where there is nothing to decide', async () => {
+    await row(failedColumns());
+    const hint = 'Nothing is in this lane now. See that its name is right';
+    const slip = ['--type', 'order.plcaed'] as const;
+    for (const args of [
+      ['requeue', '--all', ...slip, '--yes'],
+      ['requeue', '--all', ...slip],
+      ['discard', '--all', '--destination', 'ordres', '--reason', 'x', '--dry-run'],
+      ['resume', ...slip],
+      ['failed', ...slip],
+    ]) {
+      const { code, stdout, stderr } = await run(...args);
+      expect(code, stderr).toBe(0);
+      expect(stdout, args.join(' ')).toContain(hint);
+    }
+    expect((await run('requeue', '--all', ...slip, '--yes', '--json')).json()).toMatchObject({ empty: true });
+    await row({ destination: 'filled' });
+    for (const command of [['requeue', '--all', '--yes'], ['resume'], ['failed']]) {
+      expect((await run(...command, '--destination', 'filled')).stdout).not.toContain('Nothing is in this');
+    }
   });
 
   it('refuses what is no id before it asks for a confirmation', async () => {
@@ -238,6 +270,11 @@ describe('a database that can not be used', () => {
       expect(absent.code, absent.stderr).toBe(1);
       expect(absent.json()).toMatchObject({ error: { code: 'RELAYBOX_SCHEMA' } });
       expect(absent.stderr).toContain('relaybox migrate');
+      const doctor = await cli(['doctor', '--url', empty.url]);
+      expect(doctor.code, doctor.stderr).toBe(1);
+      expect(doctor.stdout).toMatch(/^PROBLEM +schema: [^\n]*\n +run "relaybox migrate"/);
+      expect(doctor.stdout).toContain('first do what is said of schema, then run the doctor again');
+      expect(doctor.stdout).not.toContain('as a user that may');
     } finally {
       await empty.drop();
     }

@@ -18,7 +18,7 @@ describe('who comes in', () => {
       new RegExp(`^relaybox-console=[\\w-]{43}; Path=${open.visitor.base}; HttpOnly; SameSite=Strict$`),
     );
     const again = await open.console.send(open.visitor.base + open.console.url.search);
-    expect(again).toMatchObject({ status: 401, body: '' });
+    expect(again).toMatchObject({ status: 401 });
     expect(again.headers['set-cookie']).toBeUndefined();
     // Whoever is in already may follow the link again.
     expect(await open.visitor.get(open.visitor.base + open.console.url.search)).toMatchObject({
@@ -26,7 +26,29 @@ describe('who comes in', () => {
     });
   });
 
-  it.each(['', 'main.js', 'about', 'requests', 'nothing', '?token=', `?token=${'A'.repeat(43)}`])(
+  it('says to whoever brings a link that was used, or of a console that has ended, how to go on', async () => {
+    const { base } = open.visitor;
+    const used = await open.console.send(base + open.console.url.search);
+    expect(used.headers['content-type']).toBe('text/plain; charset=utf-8');
+    expect(used.body).toMatch(/used already, or its console has ended.*\n.*Start relaybox console anew/);
+    // The same whether the path was right or not: it tells nobody anything of this console.
+    const wrong = [`?token=${'A'.repeat(43)}`, '?token=', ''].map((query) => base + query);
+    const earlier = `/${'B'.repeat(22)}/?token=${'A'.repeat(43)}`;
+    for (const path of [...wrong, earlier]) {
+      const { status, body } = await open.console.send(path);
+      expect({ status, body }, path).toEqual({ status: 401, body: used.body });
+    }
+    for (const secret of [
+      ...base.split('/'),
+      open.console.url.search.slice(7),
+      open.console.url.port,
+      db.url,
+    ]) {
+      if (secret !== '') expect(used.body).not.toContain(secret);
+    }
+  });
+
+  it.each(['main.js', 'about', 'requests', 'nothing', '?token=x&y', '?tokens='])(
     'shows a stranger nothing of /%s',
     async (name) => {
       for (const headers of [
@@ -163,6 +185,7 @@ describe('what is served', () => {
       await open.visitor.get(open.visitor.base),
       await open.visitor.get('/'),
       await open.console.send(open.visitor.base),
+      await open.console.send(`${open.visitor.base}main.js`),
       await open.visitor.post({ command: 'status' }),
     ];
     for (const { headers } of answers) {

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { pageFiles } from '../../cli/console/page.ts';
-import { age, amount, counted, laneText, printable, shortened } from '../../cli/output.ts';
+import { age, amount, counted, failures, laneText, printable, shortened } from '../../cli/output.ts';
 import type { LaneName } from '../../shared/operations/requests.ts';
 
 const folder = new URL('../../cli/console/page/', import.meta.url);
@@ -55,6 +55,7 @@ describe('what the page says', () => {
     readonly age: typeof age;
     readonly amount: typeof amount;
     readonly counted: typeof counted;
+    readonly failures: typeof failures;
     readonly laneText: typeof laneText;
     readonly printable: typeof printable;
     readonly shortened: typeof shortened;
@@ -78,10 +79,64 @@ describe('what the page says', () => {
       { box: 'inbox', consumer: '', messageType: 'order.placed' },
       { box: 'inbox', consumer: 'emails', messageType: 'order.placed' },
     ];
+    for (const [count, max] of [
+      [0, 5],
+      [1, 1],
+      [3, 2],
+      [7, 2_147_483_647],
+    ] as const) {
+      expect(page.failures(count, max)).toBe(failures(count, max));
+    }
+    expect(failures(3, 2)).toBe('3 times, 2 retries allowed');
+    expect(failures(7, 2_147_483_647)).toBe('7 times, any number of retries allowed');
     for (const lane of lanes) expect(page.laneText(lane)).toBe(laneText(lane));
     for (const text of ['plain', 'a\nb\u0000c', 'turned \u202E round', 'x'.repeat(80)]) {
       expect(page.printable(text)).toBe(printable(text));
       expect(page.shortened(text, 60)).toBe(shortened(text, 60));
     }
+  });
+
+  it('says when it looked as it writes every other instant: in UTC', async () => {
+    const page = (await import(new URL('format.js', folder).href)) as { asOf(now: Date): string };
+    expect(page.asOf(new Date('2026-03-29T23:59:58.123+02:00'))).toBe('as of 2026-03-29 21:59:58');
+    for (const name of scripts) expect(read(name), name).not.toMatch(/toLocale(?:Time|Date)?String/);
+  });
+
+  it('counts nothing on the buttons of a lane in which nothing is', async () => {
+    const page = (await import(new URL('lanes.js', folder).href)) as {
+      stateButtonText(status: unknown): string;
+      touched(status: unknown): string;
+    };
+    const none = { count: 0, more: false };
+    const empty = {
+      lane: { box: 'outbox', destination: 'orders' },
+      state: 'ready',
+      due: none,
+      waiting: none,
+      held: none,
+    };
+    const full = {
+      ...empty,
+      state: 'paused',
+      due: { count: 2, more: false },
+      held: { count: 10_000, more: true },
+    };
+    expect([empty, full].map(page.stateButtonText)).toEqual(['Pause…', 'Resume 10002+…']);
+    expect([empty, full].map(page.touched)).toEqual(['outbox orders', '10002+ messages of outbox orders']);
+  });
+
+  it('says in a sentence that a lane, or a box, has no Failed messages', async () => {
+    const page = (await import(new URL('failed-choices.js', folder).href)) as {
+      boxChoices: readonly unknown[];
+      laneChoices(lanes: readonly unknown[], kept: LaneName): readonly unknown[];
+      noneText(choice: unknown, page: number): string;
+    };
+    const lane = page.laneChoices([], { box: 'outbox', destination: 'orders' });
+    expect([...lane, ...page.boxChoices].map((choice) => page.noneText(choice, 1))).toEqual([
+      'outbox orders has no Failed messages.',
+      'The outbox has no Failed messages.',
+      'The inbox has no Failed messages.',
+    ]);
+    expect(page.noneText(page.boxChoices[0], 2)).toBe('The outbox has no more Failed messages.');
   });
 });

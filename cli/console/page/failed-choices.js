@@ -36,6 +36,16 @@ export function choiceText({ text, failed }) {
 }
 
 /**
+ * What stands in place of an empty page of the choice's messages: a later page may be empty where the first is not.
+ * @param {Choice} choice
+ * @param {number} page
+ */
+export function noneText({ box, lane, text }, page) {
+  const of = lane === null ? `The ${box}` : text;
+  return page === 1 ? `${of} has no Failed messages.` : `${of} has no more Failed messages.`;
+}
+
+/**
  * @param {LaneName} lane
  * @param {Count} failed
  * @returns {Choice}

@@ -1,6 +1,6 @@
 import { ask } from './api.js';
 import { byId, el, messageOf, renderRows, say } from './dom.js';
-import { boxChoices, choiceText, laneChoices } from './failed-choices.js';
+import { boxChoices, choiceText, laneChoices, noneText } from './failed-choices.js';
 import { failedRow } from './failed-row.js';
 import { amount, counted, laneFields, laneKey, laneText } from './format.js';
 
@@ -126,10 +126,7 @@ export class Failed {
     const none = messages.length === 0;
     byId('failed-table', HTMLElement).hidden = none;
     byId('failed-decisions', HTMLElement).hidden = none;
-    say(
-      byId('failed-empty', HTMLElement),
-      none ? `No Failed message of ${this.#chosen().text} is here.` : '',
-    );
+    say(byId('failed-empty', HTMLElement), none ? noneText(this.#chosen(), this.#places.length) : '');
     const pages = this.#places.length;
     say(byId('failed-page', HTMLElement), next === null && pages === 1 ? '' : `page ${pages}`);
     byId('failed-back', HTMLElement).hidden = pages === 1;

@@ -76,6 +76,27 @@ export function instant(iso) {
   return iso === null ? '–' : iso.replace('T', ' ').replace(/(\.\d+)?Z$/, '');
 }
 
+/** How unlimited retries are stored. */
+const anyNumber = 2_147_483_647;
+
+/**
+ * How often a message failed, and how often that may be: its first run is no retry.
+ * @param {number} count
+ * @param {number} maxRetries
+ */
+export function failures(count, maxRetries) {
+  const retries = `${maxRetries} ${maxRetries === 1 ? 'retry' : 'retries'}`;
+  return `${counted(count, 'time')}, ${maxRetries === anyNumber ? 'any number of retries' : retries} allowed`;
+}
+
+/**
+ * When the page looked last, written as the database's instants are. It is this machine's clock that says it.
+ * @param {Date} now
+ */
+export function asOf(now) {
+  return `as of ${instant(now.toISOString())}`;
+}
+
 /** @param {LaneName} lane */
 export function laneLabel(lane) {
   if (lane.box === 'outbox') return lane.destination;

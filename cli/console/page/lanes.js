@@ -109,10 +109,20 @@ function stateButton(status, actions) {
   const paused = status.state === 'paused';
   const says = `${paused ? 'Resume' : 'Pause'} ${touched(status)}: ${unfinishedText(status)}`;
   return button(
-    `${paused ? 'Resume' : 'Pause'} ${amount(unfinished(status))}…`,
+    stateButtonText(status),
     { title: says, 'aria-label': says, focus: `state ${laneKey(status.lane)}` },
     () => (paused ? actions.resume(status) : actions.pause(status)),
   );
+}
+
+/**
+ * What the button says: of a lane with nothing to stop no figure, which would read as if nothing came of it.
+ * @param {LaneStatus} status
+ */
+export function stateButtonText(status) {
+  const verb = status.state === 'paused' ? 'Resume' : 'Pause';
+  const { count, more } = unfinished(status);
+  return count === 0 && !more ? `${verb}…` : `${verb} ${amount({ count, more })}…`;
 }
 
 /**
@@ -124,11 +134,13 @@ function unfinished({ due, waiting, held }) {
 }
 
 /**
- * The same with the lane, as buttons say it.
+ * The same with the lane, as buttons say it; the lane alone where nothing is in it.
  * @param {LaneStatus} status
  */
 export function touched(status) {
-  return `${counted(unfinished(status), 'message')} of ${laneText(status.lane)}`;
+  const lane = laneText(status.lane);
+  const { count, more } = unfinished(status);
+  return count === 0 && !more ? lane : `${counted({ count, more }, 'message')} of ${lane}`;
 }
 
 /**

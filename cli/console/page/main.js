@@ -4,6 +4,7 @@ import { Decide } from './decide.js';
 import { byId, messageOf, say } from './dom.js';
 import { Failed } from './failed.js';
 import { showFindings, showVerdict } from './findings.js';
+import { asOf } from './format.js';
 import { Lanes } from './lanes.js';
 import { Message } from './message.js';
 import { Pause } from './pause.js';
@@ -75,7 +76,7 @@ async function lookOnce() {
   say(byId('trouble', HTMLElement), trouble);
   document.body.classList.toggle('stale-lanes', wrong !== '');
   document.body.classList.toggle('stale-findings', undone !== '');
-  if (!blind) byId('as-of', HTMLElement).textContent = `as of ${new Date().toLocaleTimeString()}`;
+  if (!blind) byId('as-of', HTMLElement).textContent = asOf(new Date());
 }
 
 async function lookByDoctor() {

@@ -1,13 +1,11 @@
 import { ask } from './api.js';
 import { Dialog } from './dialog.js';
 import { button, byId, el, messageOf, say } from './dom.js';
-import { counted, instant, laneText, printable, printableLines } from './format.js';
+import { counted, failures, instant, laneText, printable, printableLines } from './format.js';
 
 /** @import { ShownMessage } from '../../../shared/operations/responses.ts' */
 /** @import { Decision, Wanted } from './fate.js' */
 /** @typedef {{ id: string } | { source: string, externalMessageId: string }} Identity */
-
-const anyNumber = 2_147_483_647;
 
 /** One message with all that is known of it. Its payload is asked for only when somebody says so. */
 export class Message extends Dialog {
@@ -103,7 +101,6 @@ function nothing(identity) {
 
 /** @param {ShownMessage} message */
 function facts(message) {
-  const { maxRetries, retryCount } = message;
   /** @type {[string, string | number | null][]} */
   const pairs = [
     ['id', message.id],
@@ -114,7 +111,7 @@ function facts(message) {
     ['external id', message.externalMessageId],
     ['partition key', message.partitionKey],
     ['correlation id', message.correlationId],
-    ['retries', `${retryCount} of ${maxRetries === anyNumber ? 'any number' : maxRetries}`],
+    ['failed', failures(message.retryCount, message.maxRetries)],
     ['created', instant(message.createdAt)],
     ['next attempt', message.nextAttemptAt && instant(message.nextAttemptAt)],
     ['locked until', message.lockedUntil && instant(message.lockedUntil)],
