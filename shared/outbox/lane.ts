@@ -20,6 +20,17 @@ export interface LaneVisit {
   readonly unavailable: BatchOutcome['unavailable'];
 }
 
+/** How long a lane's batches take, as far as this run of the relay has seen: what one session learns the next one knows. */
+export interface Pace {
+  /** Milliseconds that the latest batch took; 0 before the first. */
+  latestMs: number;
+}
+
+/** Silence for so long is evidence that a broker is down. A call that was cut off before, since time was up, is none. */
+const EVIDENCE_MS = 5_000;
+/** A batch is begun where so many times as long is left as the slowest one took. */
+export const ROOM = 1.5;
+
 /**
  * One lease of a lane's buckets, from its taking to its release: read, publish, settle, until the buckets are empty
  * or the time is up. The next read is under way while a batch is on the wire, and a batch's settle while the next is.
@@ -27,6 +38,7 @@ export interface LaneVisit {
 export class LaneSession {
   readonly #context: RelayContext;
   readonly #publisher: Publisher;
+  readonly #pace: Pace;
   #lease: LaneLease;
   /** How long we trust the lease: from before it was taken, so never longer than the database does. */
   #trusted: Deadline;
@@ -40,11 +52,17 @@ export class LaneSession {
   #settling: Promise<SettleResult> | undefined;
   #count = 0;
 
-  constructor(context: RelayContext, publisher: Publisher, lease: LaneLease, trusted: Deadline) {
+  constructor(
+    context: RelayContext,
+    publisher: Publisher,
+    lease: LaneLease,
+    how: { readonly trusted: Deadline; readonly pace: Pace },
+  ) {
     this.#context = context;
     this.#publisher = publisher;
     this.#lease = lease;
-    this.#trusted = trusted;
+    this.#trusted = how.trusted;
+    this.#pace = how.pace;
   }
 
   /** Milliseconds a lease is trusted for: the margin is for a settle on its way. */
@@ -66,12 +84,12 @@ export class LaneSession {
   }
 
   async #pump(slice: Deadline): Promise<BatchOutcome['unavailable']> {
-    let slowestMs = 0;
+    let slowestMs = this.#pace.latestMs;
     this.#ahead = this.#read();
     while (this.#lease.buckets.length > 0) {
       const { messages, more } = await this.#ahead;
       if (this.#context.signal.aborted || slice.remainingMs() <= 0) return undefined;
-      if (this.#budgetMs() <= slowestMs) return undefined;
+      if (this.#leftMs() <= ROOM * slowestMs) return undefined;
       if (messages.length === 0) {
         await this.#settled();
         // Empty with more to come: the read was busy setting followers of blocked keys aside.
@@ -85,7 +103,8 @@ export class LaneSession {
       const outcome = await this.#send(messages);
       await this.#settled();
       this.#settling = this.#settle(messages, outcome);
-      slowestMs = Math.max(slowestMs, performance.now() - began);
+      this.#pace.latestMs = performance.now() - began;
+      slowestMs = Math.max(slowestMs, this.#pace.latestMs);
       if (outcome.unavailable || decidedOf(outcome) === 0) return outcome.unavailable;
       // What was read ahead may be of the key of a message that was not published: begin anew once that is written.
       if (outcome.published.length < messages.length) {
@@ -146,7 +165,8 @@ export class LaneSession {
       parallelism: options.parallelism,
       onFailedKey: options.onFailedKey(this.#lease.destination),
       maxHops: options.maxHops,
-      budgetMs: () => this.#budgetMs(),
+      budgetMs: () => Math.min(options.sendTimeoutMs, this.#leftMs()),
+      evidenceMs: Math.min(options.sendTimeoutMs, EVIDENCE_MS, LaneSession.trustMs(options.leaseMs) / 2),
       signal,
       ...changes,
     });
@@ -238,10 +258,9 @@ export class LaneSession {
     this.#ahead = this.#read();
   }
 
-  /** What a call to the broker may take: less than is left of the lease, of the invocation and of patience. */
-  #budgetMs(): number {
-    const { deadline, options } = this.#context;
-    return Math.min(options.sendTimeoutMs, this.#trusted.remainingMs(), deadline.remainingMs());
+  /** What is left of the lease and of the invocation. */
+  #leftMs(): number {
+    return Math.min(this.#trusted.remainingMs(), this.#context.deadline.remainingMs());
   }
 }
 

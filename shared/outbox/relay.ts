@@ -5,7 +5,7 @@ import { defaults } from '../delivery/defaults.ts';
 import { inParallel } from '../delivery/parallel.ts';
 import type { Publisher } from '../publish/publisher.ts';
 import type { DueLane } from '../store/outbox-store.ts';
-import { LaneSession } from './lane.ts';
+import { LaneSession, type Pace, ROOM } from './lane.ts';
 import { tryLane } from './probe.ts';
 import type { RelayContext } from './relay-options.ts';
 
@@ -37,6 +37,8 @@ export async function runRelay(context: RelayContext): Promise<RelayReport> {
     // A lane that is due but gave nothing is in another relay's hands: looking again at once would only spin.
     const idle = visits.every((visit) => visit === 0);
     if (!idle) continue;
+    // Or it was left alone, since its batch would not have ended in time.
+    if (relay.outOfTime()) break;
     if (options.mode === 'scheduled') {
       workLeft = false;
       break;
@@ -52,6 +54,7 @@ const everyBucket = Array.from({ length: defaults.buckets }, (_, bucket) => buck
 class Relay {
   readonly #context: RelayContext;
   readonly #verified = new Map<string, Promise<void>>();
+  readonly #paces = new Map<string, Pace>();
 
   constructor(context: RelayContext) {
     this.#context = context;
@@ -124,7 +127,15 @@ class Relay {
     const { options, store } = this.#context;
     const trusted = Deadline.in(LaneSession.trustMs(options.leaseMs));
     const lease = await store.lease({ destination, leaseMs: options.leaseMs, ...wanted });
-    return lease && new LaneSession(this.#context, publisher, lease, trusted);
+    const pace = this.#paces.get(destination) ?? { latestMs: 0 };
+    this.#paces.set(destination, pace);
+    return lease && new LaneSession(this.#context, publisher, lease, { trusted, pace });
+  }
+
+  /** Whether what is left of the time may be too short for one more batch of some lane. */
+  outOfTime(): boolean {
+    const slowestMs = Math.max(0, ...[...this.#paces.values()].map(({ latestMs }) => latestMs));
+    return this.#context.deadline.remainingMs() <= ROOM * slowestMs;
   }
 
   async #open(

@@ -24,6 +24,8 @@ export interface SendOptions {
   readonly maxHops: number;
   /** Milliseconds the next call may take: less than is left of the lease and of the invocation. 0 or less: don't begin it. */
   readonly budgetMs: () => number;
+  /** Milliseconds of silence that tell something of the broker. A call that had less is interrupted, and no evidence. */
+  readonly evidenceMs: number;
   readonly signal: AbortSignal;
   /** Ids to send alone, as those are that have failed before. */
   readonly suspects?: ReadonlySet<string>;
@@ -195,8 +197,9 @@ class Sending {
       ]);
     } catch (error) {
       if (this.#options.signal.aborted) return { kind: 'interrupted', reason: 'the relay was told to stop' };
+      const reason = `no answer within ${Math.round(budgetMs)} ms`;
       if (timeout.aborted)
-        return { kind: 'unavailable', reason: `no answer within ${Math.round(budgetMs)} ms` };
+        return { kind: budgetMs < this.#options.evidenceMs ? 'interrupted' : 'unavailable', reason };
       return this.#publisher.classify(error);
     }
   }

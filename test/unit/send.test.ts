@@ -39,6 +39,7 @@ const options = (changes: Partial<SendOptions> = {}): SendOptions => ({
   onFailedKey: 'block',
   maxHops: 64,
   budgetMs: () => 1_000,
+  evidenceMs: 0,
   signal: new AbortController().signal,
   ...changes,
 });
@@ -273,6 +274,16 @@ describe('time', () => {
     const outcome = await sendBatch(messages(1), stuck, options({ budgetMs: () => 30 }));
     expect(outcome.unavailable?.reason).toContain('no answer within 30 ms');
     expect(outcome.failed).toEqual([]);
+  });
+
+  it('a call that was cut off since the time was up is no evidence of anything', async () => {
+    const { publisher } = broker(allPublished);
+    const stuck: Publisher = { ...publisher, send: () => new Promise(() => undefined) };
+    for (const count of [1, 5]) {
+      const cut = options({ budgetMs: () => 30, evidenceMs: 1_000 });
+      const outcome = await sendBatch(messages(count), stuck, cut);
+      expect(outcome).toEqual({ published: [], failed: [], rejected: [], unavailable: undefined });
+    }
   });
 
   it('an abort in mid-call decides nothing about the messages', async () => {
