@@ -27,11 +27,11 @@ import { sayOtherNames } from './service-name.ts';
  *   source: 'orders-service',
  *   database: Database.fromCluster(cluster, { databaseName: 'app' }),
  *   destinations: { orders: Destination.queue(orders), events: Destination.eventBus(bus) },
- *   inboxes: [{ source: 'payments-service', queue: incoming }],
+ *   inboxes: [{ source: 'orders-service', queue: orders }], // one's own messages; of another service its name and queue
  *   alarmTopic,
  * });
- * relaybox.addHandler('OrderPlaced', { messageType: 'order.placed', entry: 'functions/order-placed.ts' });
- * relaybox.addConsumer('Emails', { consumer: 'emails', queue: emails, entry: 'functions/emails.ts' });
+ * relaybox.addHandler('OrderPlaced', { messageType: 'order.placed', entry: 'functions/order-placed.mts' });
+ * relaybox.addConsumer('Emails', { consumer: 'emails', queue: emails, entry: 'functions/emails.mts' });
  * relaybox.grantProduce(placeOrderFunction);
  */
 export class Relaybox extends Construct {
