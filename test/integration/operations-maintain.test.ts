@@ -228,6 +228,22 @@ describe('repairs', () => {
     expect((await cycle()).normalised).toBe(0);
   });
 
+  it('a key that another program’s Failed message blocks says so, and is freed by its requeue', async () => {
+    await db.inbox.ingest(['a', 'b'].map((id) => inboxRow({ externalMessageId: id, partitionKey: 'k' })));
+    await db.update('inbox', { state: 3 }, { external_message_id: 'a' });
+    await db.inbox.ingest(['c', 'd'].map((id) => inboxRow({ externalMessageId: id, partitionKey: 'l' })));
+    await db.update('inbox', { state: 2 }, { external_message_id: 'c' });
+    await cycle();
+    const { messages } = await ask({ command: 'failed', box: 'inbox' });
+    expect(messages).toMatchObject([{ externalMessageId: 'a', partitionKey: 'k' }]);
+    const claimed = async () =>
+      (await db.inbox.claim(claimRequest())).messages.map((message) => message.externalMessageId);
+    expect(await claimed()).toEqual(['d']);
+    const ids = messages.map(({ id }) => id);
+    expect((await ask({ command: 'requeue', ids })).changed).toHaveLength(1);
+    expect(await claimed()).toEqual(['a']);
+  });
+
   it('stops at its deadline', async () => {
     await row({ state: 2, processed_at_utc: daysAgo(9) });
     const report = await cycle(0);

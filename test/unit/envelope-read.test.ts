@@ -194,6 +194,20 @@ describe('a mapping of your own', () => {
     expect(reasonOf(readRecord(record('x'), nothing))).toContain('payload of undefined');
   });
 
+  test.each<[string, unknown, string]>([
+    [
+      'a promise that rejects',
+      () => Promise.reject(new Error('later')),
+      'the mapping gave a promise: it has to answer at once',
+    ],
+    ['null', () => null, 'the mapping gave null instead of a message'],
+    ['a text', () => '{}', 'the mapping gave a string instead of a message'],
+  ])('that gives %s says so', async (_, mapping, reason) => {
+    expect(reasonOf(readRecord(record('{}'), mapping as Mapping))).toContain(reason);
+    // A rejection that nobody takes would end the process.
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  });
+
   test('a sender’s own type can not be the one that unreadable records have, by any envelope', () => {
     const reserved = 'relaybox.unreadable';
     const event = { 'detail-type': reserved, detail: {}, id: 'e', source: 's', time: 't', account: '1' };

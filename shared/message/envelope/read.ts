@@ -98,6 +98,17 @@ function byMapping(record: SqsRecord, mapping: Mapping | undefined): ReadMessage
     throw new UnreadableRecord(`the mapping threw ${String(error)}`);
   }
   if (mapped === undefined) return undefined;
+  // JavaScript's callers, whom no compiler tells.
+  const given: unknown = mapped;
+  if (given instanceof Promise) {
+    given.catch(() => undefined);
+    throw new UnreadableRecord('the mapping gave a promise: it has to answer at once');
+  }
+  if (typeof given !== 'object' || given === null) {
+    throw new UnreadableRecord(
+      `the mapping gave ${given === null ? 'null' : `a ${typeof given}`} instead of a message`,
+    );
+  }
   const { messageType: type, payload, ...rest } = mapped;
   const text = typeof payload === 'string' ? payload : JSON.stringify(payload);
   if (text === undefined) throw new UnreadableRecord(`the mapping gave a payload of ${typeof payload}`);

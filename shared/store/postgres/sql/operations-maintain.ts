@@ -25,18 +25,26 @@ WHERE o.id = b.id AND o.state >= 2 AND o.processed_at_utc IS NULL`;
 }
 
 /**
- * In the inbox such a row would also stay in the index of ready ones, and a Failed one without an error in no list of
- * Failed ones: both are set right.
+ * In the inbox such a row would also stay in the index of ready ones, or in its key's order, and a Failed one without an
+ * error in no list of Failed ones, though it blocks its key: all are set right. What a key has then in front is the
+ * repair's to see.
  */
 export function normaliseInbox(names: Names): string {
-  const ended = (when: string): string => `
+  const ended = (where: string, order: string): string => `
   SELECT id FROM (
-    SELECT id, state FROM ${names.inbox}
-    WHERE processed_at_utc IS NULL AND next_attempt_at_utc ${when} AND partition_key IS NULL LIMIT ${lookLimit}
+    SELECT id, state FROM ${names.inbox} WHERE processed_at_utc IS NULL AND ${where} ORDER BY ${order} LIMIT ${lookLimit}
   ) AS open WHERE state >= 2`;
+  const kinds = [
+    ended('next_attempt_at_utc IS NULL AND partition_key IS NULL', 'consumer, message_type, sequence'),
+    ended(
+      'next_attempt_at_utc IS NOT NULL AND partition_key IS NULL',
+      'consumer, message_type, next_attempt_at_utc',
+    ),
+    ended('partition_key IS NOT NULL', 'consumer, source, partition_key, sequence'),
+  ];
   return `
-WITH batch AS MATERIALIZED (${ended('IS NULL')} UNION ALL ${ended('IS NOT NULL')} LIMIT ${batchLimit})
-UPDATE ${names.inbox} AS i SET processed_at_utc = clock_timestamp(),
+WITH batch AS MATERIALIZED (${kinds.join(' UNION ALL ')} LIMIT ${batchLimit})
+UPDATE ${names.inbox} AS i SET processed_at_utc = clock_timestamp(), held = i.state = 3 AND i.partition_key IS NOT NULL,
   last_error = CASE WHEN i.state = 2 THEN NULL ELSE coalesce(i.last_error, 'ended by another program, without a reason') END
 FROM batch AS b WHERE i.id = b.id AND i.state >= 2 AND i.processed_at_utc IS NULL`;
 }
