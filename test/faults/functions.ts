@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
 import { FunctionHost, type FunctionSpec } from '../../local/host.ts';
 import type { LocalQueue } from '../../local/sqs.ts';
 import { QueueTrigger, type QueueTriggerOptions } from '../../local/triggers/queue.ts';
 import type { RelayWorld } from '../support/engine/relay-world.ts';
+import type { Fate } from './children/points.ts';
 
 /** Functions in processes of their own over a world's database and queues. They die, and stop, where their messages say. */
 export interface Functions {
@@ -68,6 +70,19 @@ export function functionsOf({ db, gate }: Pick<RelayWorld, 'db' | 'gate'>): Func
       rmSync(points, { recursive: true, force: true });
     },
   };
+}
+
+/**
+ * Every message met the point that it names. Behind a COMMIT it may be spared: a neighbour's death, or its session's end,
+ * is quicker, and it is not handled again.
+ */
+export function expectPointsMet(functions: Functions, fates: readonly Fate[]): void {
+  const named = fates.flatMap(({ n, at }) => (at ? [`${at}-${n}`] : []));
+  const met = [...functions.met().keys()];
+  expect(named).toEqual(expect.arrayContaining(met));
+  expect(met).toEqual(
+    expect.arrayContaining(named.filter((point) => !/^(committed|unanswered)/.test(point))),
+  );
 }
 
 /** Lets a stopped process go on. */

@@ -3,7 +3,7 @@ import type { LocalQueue } from '../../local/sqs.ts';
 import { createRelayWorld, quick, type RelayWorld } from '../support/engine/relay-world.ts';
 import { until } from '../support/until.ts';
 import type { Fate } from './children/points.ts';
-import { type Functions, functionsOf, resume } from './functions.ts';
+import { expectPointsMet, type Functions, functionsOf, resume } from './functions.ts';
 import { drained, GroupedFeed } from './grouped-feed.ts';
 
 let world: RelayWorld;
@@ -55,7 +55,6 @@ async function expectAllOnce(queue: LocalQueue, count: number): Promise<void> {
   expect(await world.db.count('receipts')).toBe(count);
 }
 
-const pointsOf = (fates: readonly Fate[]) => fates.flatMap(({ n, at }) => (at ? [`${at}-${n}`] : [])).sort();
 const metPoints = () => [...functions.met().keys()].sort();
 
 describe('consumers straight from a queue that are killed', () => {
@@ -69,7 +68,15 @@ describe('consumers straight from a queue that are killed', () => {
     await functions.add('consumes', { concurrency: 3 });
     functions.poll('consumes', queue, { concurrency: 3, batchSize: 5 });
     await expectAllOnce(queue, fates.length);
-    expect(metPoints()).toEqual(pointsOf(fates));
+    expectPointsMet(functions, fates);
+  }, 120_000);
+
+  it('after COMMIT, before the answer: the redelivery finds it done', async () => {
+    const queue = await fill([{ n: 0, at: 'committed' }]);
+    await functions.add('consumes');
+    functions.poll('consumes', queue);
+    await expectAllOnce(queue, 1);
+    expect(metPoints()).toEqual(['committed-0']);
   }, 120_000);
 
   it('while another waits for what they have written: that one goes on, and does it', async () => {
@@ -145,7 +152,7 @@ describe('consumers of a FIFO queue that are killed, some of whose messages fail
       60_000,
     );
     await expectAllOnce(queue, fates.length);
-    expect(metPoints()).toEqual(pointsOf(fates));
+    expectPointsMet(functions, fates);
     const effects = (await world.db.effects.all()).map(Number);
     for (const ofGroup of [0, 1, 2].map((group) => effects.filter((n) => n % 3 === group))) {
       expect(ofGroup).toEqual(ofGroup.toSorted((a, b) => a - b));

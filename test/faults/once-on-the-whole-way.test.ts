@@ -7,7 +7,7 @@ import { createRelayWorld, type RelayWorld } from '../support/engine/relay-world
 import { not } from '../support/engine/values.ts';
 import { until } from '../support/until.ts';
 import type { Fate, Place } from './children/points.ts';
-import { type Functions, functionsOf } from './functions.ts';
+import { expectPointsMet, type Functions, functionsOf } from './functions.ts';
 import { ShuffledQueue } from './shuffled-queue.ts';
 
 const MESSAGES = 40;
@@ -118,8 +118,7 @@ async function expectAllOnce(fates: readonly Fate[]): Promise<void> {
   expect(await db.count('inbox')).toBe(MESSAGES);
   expect(await db.count('outbox', { retry_count: not(0) })).toBe(0);
   expect(await db.count('keys')).toBe(0);
-  const expected = fates.flatMap(({ n, at }) => (at ? [`${at}-${n}`] : [])).sort();
-  expect([...functions.met().keys()].sort()).toEqual(expected);
+  expectPointsMet(functions, fates);
 }
 
 /** Of each key: the numbers of its messages as they were taken in, and as they took effect. */
