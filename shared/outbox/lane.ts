@@ -84,12 +84,15 @@ export class LaneSession {
   }
 
   async #pump(slice: Deadline): Promise<BatchOutcome['unavailable']> {
-    let slowestMs = this.#pace.latestMs;
+    let slowestMs = 0;
     this.#ahead = this.#read();
     while (this.#lease.buckets.length > 0) {
       const { messages, more } = await this.#ahead;
       if (this.#context.signal.aborted || slice.remainingMs() <= 0) return undefined;
-      if (this.#leftMs() <= ROOM * slowestMs) return undefined;
+      // Of what earlier sessions took, only the invocation's end is to be feared: another lease is no longer than this one.
+      if (this.#trusted.remainingMs() <= ROOM * slowestMs) return undefined;
+      const expectedMs = Math.max(slowestMs, this.#pace.latestMs);
+      if (this.#context.deadline.remainingMs() <= ROOM * expectedMs) return undefined;
       if (messages.length === 0) {
         await this.#settled();
         // Empty with more to come: the read was busy setting followers of blocked keys aside.

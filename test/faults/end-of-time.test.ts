@@ -57,6 +57,15 @@ describe('an invocation that ends while a healthy broker is at work', () => {
     expect(new Set(sent).size).toBe(800);
   }, 120_000);
 
+  it('goes on to its end where a batch takes most of a lease: the next lease is no longer', async () => {
+    const { publisher } = slowBroker(() => 600);
+    world.destination('orders', publisher);
+    await world.db.clear('outbox');
+    await add(80, 0);
+    const relay = world.relay({ ...options, leaseMs: 2_000, batchSize: 20 });
+    expect(await relay.run(25_000)).toMatchObject({ settled: 80, workLeft: false });
+  }, 60_000);
+
   it('even where each call is cut off, nothing is held against it', async () => {
     const { publisher } = slowBroker(() => 5_000);
     world.destination('orders', publisher);
